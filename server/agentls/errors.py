@@ -1,0 +1,160 @@
+"""Every exception that agentls raises on purpose.
+
+Three kinds of failure exist. What the *model* did wrong is never raised: it is a tool result that
+the model reads. What the *caller* did wrong, or what the world refused, is an `AgentError` below,
+and each face maps it to its own terms in one place. Anything else is a bug, and ends the turn,
+never the server.
+
+    AgentError
+    ├── InvalidRequest            what was asked cannot be understood
+    │   └── EmptyPrompt
+    ├── NotFound                  a name or id leads nowhere
+    │   ├── UnknownSession
+    │   ├── UnknownModel
+    │   ├── UnknownCall
+    │   └── UnknownQueueItem
+    ├── WrongPhase                understood, but not now
+    │   ├── ApprovalAlreadyAnswered
+    │   ├── TurnNotRunning
+    │   └── SessionClosed
+    ├── ConfigurationError        settings, credentials, files given by the user
+    │   ├── NoCredentials
+    │   ├── BadSettings
+    │   └── BadScenario
+    ├── StorageError              the disk said no
+    │   ├── WorkspaceUnusable
+    │   ├── LogNotWritten
+    │   └── LogUnreadable
+    └── ModelError                the model's side said no
+        ├── KeyRefused
+        ├── RequestRefused
+        │   └── PromptTooLong
+        └── TryAgainLater         worth a retry
+            ├── RateLimited
+            ├── Overloaded
+            ├── Unreachable
+            └── StreamBroken
+"""
+
+
+class AgentError(Exception):
+    """Something went wrong that the caller can be told about; the text is meant for a person."""
+
+
+class InvalidRequest(AgentError):
+    """What was asked cannot be understood."""
+
+
+class EmptyPrompt(InvalidRequest):
+    """A prompt holds no text."""
+
+
+class NotFound(AgentError):
+    """A name or id leads nowhere."""
+
+
+class UnknownSession(NotFound):
+    """No session of this id is open or saved here."""
+
+
+class UnknownModel(NotFound):
+    """No model of this name can be had."""
+
+
+class UnknownCall(NotFound):
+    """No tool call of this id is waiting for an approval."""
+
+
+class UnknownQueueItem(NotFound):
+    """No prompt of this id is queued."""
+
+
+class WrongPhase(AgentError):
+    """The request is understood, but does not fit the moment."""
+
+
+class ApprovalAlreadyAnswered(WrongPhase):
+    """Another answer came first."""
+
+
+class TurnNotRunning(WrongPhase):
+    """The turn named is not the one that runs."""
+
+
+class SessionClosed(WrongPhase):
+    """The session was closed while the request was on its way."""
+
+
+class ConfigurationError(AgentError):
+    """A setting, a credential or a file the user gave is not usable."""
+
+
+class NoCredentials(ConfigurationError):
+    """No key is known for the model asked for."""
+
+
+class BadSettings(ConfigurationError):
+    """A settings file cannot be used; the text names file, line and way out."""
+
+
+class BadScenario(ConfigurationError):
+    """A scenario file has a mistake in it."""
+
+
+class StorageError(AgentError):
+    """The disk refused."""
+
+
+class WorkspaceUnusable(StorageError):
+    """The workspace folder is not there, or cannot be entered."""
+
+
+class LogNotWritten(StorageError):
+    """A session's log could not be written; what it would have held is still in memory."""
+
+
+class LogUnreadable(StorageError):
+    """A session's log cannot be read at all, or was written by a newer agentls."""
+
+
+class ModelError(AgentError):
+    """The model's side refused or failed."""
+
+
+class KeyRefused(ModelError):
+    """The server of the model does not accept the credentials."""
+
+
+class RequestRefused(ModelError):
+    """The server of the model does not accept this request, now or later."""
+
+
+class PromptTooLong(RequestRefused):
+    """The conversation does not fit the model's window."""
+
+
+class TryAgainLater(ModelError):
+    """The same request may succeed later.
+
+    `retry_after` is the wait, in seconds, that the server asked for, or None.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class RateLimited(TryAgainLater):
+    """Too many requests or tokens in too short a time."""
+
+
+class Overloaded(TryAgainLater):
+    """The model has no room just now."""
+
+
+class Unreachable(TryAgainLater):
+    """No connection could be made, or it broke before an answer."""
+
+
+class StreamBroken(TryAgainLater):
+    """The answer broke off before its end."""

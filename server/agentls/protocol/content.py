@@ -1,0 +1,125 @@
+"""What messages are made of: the parts of prompts, answers and tool results.
+
+An answer's parts carry an id from their first byte, so that a finished part replaces the one that
+was streamed.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from agentls.protocol.wire_model import JsonObject, WireModel
+
+
+class TextBlock(WireModel):
+    """Plain text in a prompt or in a tool's result."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class TextPart(WireModel):
+    """Text of the model, Markdown."""
+
+    type: Literal["text"] = "text"
+    id: str
+    text: str
+
+
+class ThinkingPart(WireModel):
+    """The model's reasoning; it goes back to the model exactly as it came, or not at all."""
+
+    type: Literal["thinking"] = "thinking"
+    id: str
+    text: str
+    signature: str = ""
+
+
+class RedactedThinkingPart(WireModel):
+    """Reasoning that the API sent encrypted; it goes back as it came."""
+
+    type: Literal["redactedThinking"] = "redactedThinking"
+    id: str
+    data: str
+
+
+class ToolCallPart(WireModel):
+    """A tool call as the model wrote it."""
+
+    type: Literal["toolCall"] = "toolCall"
+    id: str
+    """The call's id, by which approvals, progress and the result refer to it."""
+    name: str
+    input: JsonObject = Field(default_factory=dict[str, JsonValue])
+    malformed_input: str | None = None
+    """What the model wrote, where that is not a JSON object; `input` is then empty."""
+
+
+AnswerPart = Annotated[
+    TextPart | ThinkingPart | RedactedThinkingPart | ToolCallPart, Field(discriminator="type")
+]
+
+
+class LivePart(WireModel):
+    """A part of an answer that is still being streamed."""
+
+    type: Literal["text", "thinking", "redactedThinking", "toolCall"]
+    id: str
+    name: str | None = None
+    """The tool's name, for a tool call."""
+    text: str = ""
+    """What has come so far; for a tool call, its input as unfinished JSON."""
+
+
+StopReason = Literal[
+    "endTurn",
+    "toolUse",
+    "maxTokens",
+    "stopSequence",
+    "refusal",
+    "contextWindow",
+    "cancelled",
+    "other",
+]
+"""Why an answer ended; `cancelled` is ours, the rest follow the Messages API's `stop_reason`."""
+
+
+class Usage(WireModel):
+    """Tokens of one model response, or of several added up."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+
+TodoStatus = Literal["pending", "inProgress", "completed"]
+
+
+class Todo(WireModel):
+    """One line of the agent's plan."""
+
+    content: str
+    """What is to be done, in the imperative."""
+    active_form: str
+    """The same while it is being done: "Running the tests"."""
+    status: TodoStatus
+
+
+class FileChange(WireModel):
+    """A file that a tool call changed."""
+
+    path: str
+    kind: Literal["created", "modified", "deleted"]
+    before_sha256: str | None
+    after_sha256: str | None
+    added_lines: int
+    removed_lines: int

@@ -1,0 +1,1 @@
+"""The closed unions of things that happen, one module per domain."""

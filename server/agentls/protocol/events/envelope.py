@@ -1,0 +1,83 @@
+"""The closed union of session events, and the envelope each of them travels and is kept in."""
+
+from typing import Annotated, get_args
+
+from pydantic import Field
+
+from agentls.protocol.events.approvals import ApprovalAnswered, ApprovalRequested
+from agentls.protocol.events.conversation import (
+    AnswerFinished,
+    AnswerStarted,
+    HeadMoved,
+    PartDelta,
+    PartStarted,
+    PromptDequeued,
+    PromptQueued,
+    SessionCreated,
+    TitleChanged,
+    TodosChanged,
+    ToolCallFinished,
+    ToolCallProgressed,
+    ToolCallStarted,
+    TurnFinished,
+    TurnStarted,
+    UsageRecorded,
+    UserMessageReceived,
+)
+from agentls.protocol.events.settings import ModeChanged, ModelChanged, RuleAdded
+from agentls.protocol.wire_model import Timestamp, WireModel
+
+SessionEvents = (
+    SessionCreated
+    | PromptQueued
+    | PromptDequeued
+    | UserMessageReceived
+    | TurnStarted
+    | TurnFinished
+    | AnswerStarted
+    | PartStarted
+    | PartDelta
+    | AnswerFinished
+    | UsageRecorded
+    | ApprovalRequested
+    | ApprovalAnswered
+    | ToolCallStarted
+    | ToolCallProgressed
+    | ToolCallFinished
+    | TodosChanged
+    | HeadMoved
+    | TitleChanged
+    | ModelChanged
+    | ModeChanged
+    | RuleAdded
+)
+
+AnySessionEvent = Annotated[SessionEvents, Field(discriminator="type")]
+
+EVENT_TYPES = frozenset(
+    event_class.model_fields["type"].default for event_class in get_args(SessionEvents)
+)
+"""The `type` of every event this version knows."""
+
+MAIN_CHAT = "main"
+
+
+class Origin(WireModel):
+    """The client whose request caused an event, and that client's own number for it."""
+
+    client_id: str
+    client_seq: int | str | None = None
+
+
+class Envelope(WireModel):
+    """An event with its place: one line of the log, one notification to editors."""
+
+    seq: int
+    """Counts what is kept, from 1. A passing event bears the number of the last kept one."""
+    session_id: str
+    chat_id: str = MAIN_CHAT
+    """`main`, or the chat of a subagent."""
+    turn_id: str | None
+    origin: Origin | None
+    at: Timestamp
+    event: AnySessionEvent

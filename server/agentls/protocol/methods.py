@@ -1,0 +1,96 @@
+"""The registry of every `agent/*` method: TypeScript, schemas and reference are made from it.
+
+Names derive: `agent/session/prompt` is `SESSION_PROMPT` here, `SessionPromptParams` and
+`SessionPromptResult` in requests.py, `session_prompt` in the face's handlers and `sessionPrompt` in
+TypeScript. A test holds it.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from agentls.protocol import requests
+from agentls.protocol.events.envelope import Envelope
+from agentls.protocol.wire_model import WireModel
+
+P = TypeVar("P", bound=WireModel)
+R = TypeVar("R", bound=WireModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[P, R]):
+    """A message from an editor that is answered."""
+
+    name: str
+    params: type[P]
+    result: type[R]
+
+
+@dataclass(frozen=True, slots=True)
+class Notification(Generic[P]):
+    """A message to an editor that is not answered."""
+
+    name: str
+    params: type[P]
+
+
+def handler_name(method: Request[Any, Any] | Notification[Any]) -> str:
+    """Return `session_prompt` for `agent/session/prompt`."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", method.name.removeprefix("agent/"))
+    return words.replace("/", "_").lower()
+
+
+SESSION_NEW = Request("agent/session/new", requests.SessionNewParams, requests.SessionNewResult)
+SESSION_LOAD = Request("agent/session/load", requests.SessionLoadParams, requests.SessionLoadResult)
+SESSION_LIST = Request("agent/session/list", requests.SessionListParams, requests.SessionListResult)
+SESSION_CLOSE = Request(
+    "agent/session/close", requests.SessionCloseParams, requests.SessionCloseResult
+)
+SESSION_RENAME = Request(
+    "agent/session/rename", requests.SessionRenameParams, requests.SessionRenameResult
+)
+SESSION_PROMPT = Request(
+    "agent/session/prompt", requests.SessionPromptParams, requests.SessionPromptResult
+)
+TURN_CANCEL = Request("agent/turn/cancel", requests.TurnCancelParams, requests.TurnCancelResult)
+QUEUE_REMOVE = Request("agent/queue/remove", requests.QueueRemoveParams, requests.QueueRemoveResult)
+APPROVAL_ANSWER = Request(
+    "agent/approval/answer", requests.ApprovalAnswerParams, requests.ApprovalAnswerResult
+)
+MODEL_LIST = Request("agent/model/list", requests.ModelListParams, requests.ModelListResult)
+MODEL_SET = Request("agent/model/set", requests.ModelSetParams, requests.ModelSetResult)
+MODE_SET = Request("agent/mode/set", requests.ModeSetParams, requests.ModeSetResult)
+STATE_GET = Request("agent/state/get", requests.StateGetParams, requests.StateGetResult)
+APP_GET = Request("agent/app/get", requests.AppGetParams, requests.AppGetResult)
+VIEW_SET = Request("agent/view/set", requests.ViewSetParams, requests.ViewSetResult)
+
+SESSION_EVENT = Notification("agent/session/event", Envelope)
+SESSION_DELTA = Notification("agent/session/delta", requests.SessionDeltaParams)
+SESSION_DID_RESET = Notification("agent/session/didReset", requests.SessionDidResetParams)
+STATE_DID_CHANGE = Notification("agent/state/didChange", requests.StateDidChangeParams)
+APP_DID_CHANGE = Notification("agent/app/didChange", requests.AppDidChangeParams)
+
+REQUESTS: tuple[Request[WireModel, WireModel], ...] = (
+    SESSION_NEW,
+    SESSION_LOAD,
+    SESSION_LIST,
+    SESSION_CLOSE,
+    SESSION_RENAME,
+    SESSION_PROMPT,
+    TURN_CANCEL,
+    QUEUE_REMOVE,
+    APPROVAL_ANSWER,
+    MODEL_LIST,
+    MODEL_SET,
+    MODE_SET,
+    STATE_GET,
+    APP_GET,
+    VIEW_SET,
+)  # type: ignore[assignment]
+NOTIFICATIONS: tuple[Notification[WireModel], ...] = (
+    SESSION_EVENT,
+    SESSION_DELTA,
+    SESSION_DID_RESET,
+    STATE_DID_CHANGE,
+    APP_DID_CHANGE,
+)  # type: ignore[assignment]

@@ -1,0 +1,1 @@
+"""Sessions on disk: logs, chains, lists."""

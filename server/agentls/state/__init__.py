@@ -1,0 +1,1 @@
+"""The store, the reducer and derived views; no I/O."""

@@ -1,0 +1,233 @@
+"""Random lives of a session: sequences of events as the agent could emit them."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from agentls.protocol.content import LivePart, TextBlock, TextPart, Todo, ToolCallPart, Usage
+from agentls.protocol.events import approvals, conversation, settings
+from agentls.protocol.events.envelope import Envelope, SessionEvents
+from agentls.protocol.events.kinds import EphemeralEvent
+from agentls.protocol.history import Answer, UserMessage
+from agentls.protocol.session_state import SessionState
+from agentls.protocol.tool_calls import Approval, ApprovalOption, Decision
+from agentls.sessions.chain import replay
+from agentls.state.event_store import EventStore, Moment
+
+ACTIONS = (
+    "prompt", "stream", "answer", "answer_with_calls", "ask", "reply", "start", "progress",
+    "finish", "todos", "end", "model", "mode", "rule", "title", "rewind", "queue",
+)  # fmt: skip
+actions = st.lists(
+    st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1000)), min_size=1, max_size=60
+)
+META = conversation.SessionMeta(
+    id="s1", created_at="2026-11-30T12:00:00.000Z", cwd=".", agentls_version="0"
+)
+ALLOW = Decision(behaviour="allow", decided_by="rule", reason="because")
+
+
+class Life:
+    """Turns actions into events that fit the state, and keeps what was emitted."""
+
+    def __init__(self) -> None:
+        self.log: list[Envelope] = []
+        """What is kept."""
+        self.told: list[Envelope] = []
+        """What subscribers heard."""
+        self.moments: list[Moment] = []
+        self._now = datetime(2026, 11, 30, 12, tzinfo=UTC)
+        self._ids = 0
+        self.store = EventStore(SessionState(meta=META), hook=self._keep, clock=self._tick)
+        self.store.emit(conversation.SessionCreated(session=META, model="m"))
+
+    @property
+    def state(self) -> SessionState:
+        return self.store.state
+
+    def do(self, action: str, seed: int) -> None:
+        """Do what the action says where the state allows it, otherwise nothing."""
+        getattr(self, f"_{action}")(seed)
+
+    def _prompt(self, seed: int) -> None:
+        if self.state.turn is not None:
+            return
+        turn_id, message_id = self._id("turn"), self._id("msg")
+        content = (TextBlock(text=f"prompt {seed}\u2028 é 😀"),)
+        self._emit(conversation.PromptQueued(item_id=turn_id, content=content), turn_id)
+        self._emit(conversation.PromptDequeued(item_id=turn_id, reason="started"), turn_id)
+        parent = self.state.head
+        self._emit(
+            conversation.UserMessageReceived(id=message_id, parent=parent, content=content), turn_id
+        )
+        self._emit(conversation.TurnStarted(parent=message_id, model="m"), turn_id)
+
+    def _queue(self, seed: int) -> None:
+        item = conversation.PromptQueued(item_id=self._id("turn"), content=(TextBlock(text="q"),))
+        self._emit(item)
+
+    def _stream(self, seed: int) -> None:
+        if not self._may_answer():
+            return
+        message_id = self._id("msg")
+        self._emit(conversation.AnswerStarted(message_id=message_id, model="m"))
+        part = LivePart(type="text", id=f"{message_id}.0")
+        self._emit(conversation.PartStarted(message_id=message_id, part=part))
+        offset = 0
+        for number in range(seed % 4):
+            text = "ab😀"[: 1 + (seed + number) % 3]
+            self._emit(conversation.PartDelta(part_id=part.id, offset=offset, text=text))
+            offset += len(text)
+
+    def _answer(self, seed: int) -> None:
+        self._finish_answer(seed, calls=0)
+
+    def _answer_with_calls(self, seed: int) -> None:
+        self._finish_answer(seed, calls=1 + seed % 3)
+
+    def _finish_answer(self, seed: int, calls: int) -> None:
+        if not self._may_answer():
+            return
+        message_id = self.state.live.message_id if self.state.live else self._id("msg")
+        parts = (
+            TextPart(id=f"{message_id}.0", text=f"answer {seed}"),
+            *(ToolCallPart(id=self._id("call"), name="Read", input={}) for _ in range(calls)),
+        )
+        self._emit(
+            conversation.AnswerFinished(
+                id=message_id,
+                parent=self.state.head,
+                model="m",
+                parts=parts,
+                stop_reason="toolUse" if calls else "endTurn",
+                response_id=message_id,
+                usage=Usage(input_tokens=seed),
+            )
+        )
+        usage = Usage(input_tokens=seed, output_tokens=1)
+        self._emit(conversation.UsageRecorded(response_id=message_id, model="m", usage=usage))
+
+    def _ask(self, seed: int) -> None:
+        for call in self._calls("ready"):
+            approval = Approval(
+                call_id=call.id,
+                tool_name=call.name,
+                title="t",
+                detail="d",
+                reason="r",
+                options=(ApprovalOption(id="allow", kind="allowOnce", label="Allow"),),
+                requested_at="2026-11-30T12:00:00.000Z",
+            )
+            self._emit(approvals.ApprovalRequested(parent=call.message_id, approval=approval))
+            return
+
+    def _reply(self, seed: int) -> None:
+        for call in self._calls("waiting"):
+            self._emit(
+                approvals.ApprovalAnswered(
+                    parent=call.message_id, call_id=call.id, option_id="allow", decision=ALLOW
+                )
+            )
+            return
+
+    def _start(self, seed: int) -> None:
+        for call in self._calls("ready"):
+            self._emit(
+                conversation.ToolCallStarted(
+                    parent=call.message_id, call_id=call.id, invocation="Reading", decision=ALLOW
+                )
+            )
+            return
+
+    def _progress(self, seed: int) -> None:
+        for call in self._calls("running"):
+            self._emit(conversation.ToolCallProgressed(call_id=call.id, text=f"line {seed}"))
+
+    def _finish(self, seed: int) -> None:
+        for call in self._calls("running", "waiting", "ready"):
+            self._emit(
+                conversation.ToolCallFinished(
+                    parent=call.message_id,
+                    call_id=call.id,
+                    outcome=("ok", "error", "denied", "cancelled")[seed % 4],
+                    summary="done",
+                    content=(TextBlock(text=str(seed)),),
+                    variables={f"Read:{seed % 5}": seed if seed % 3 else None},
+                )
+            )
+            return
+
+    def _todos(self, seed: int) -> None:
+        if self.state.head is None:
+            return
+        todo = Todo(content=f"step {seed}", active_form="doing", status="pending")
+        self._emit(conversation.TodosChanged(parent=self.state.head, todos=(todo,)))
+
+    def _end(self, seed: int) -> None:
+        turn = self.state.turn
+        if turn is None or self._calls("ready", "waiting", "running"):
+            return
+        self._emit(
+            conversation.TurnFinished(
+                parent=turn.message_id,
+                status=("completed", "cancelled", "failed")[seed % 3],
+                message_count=len(self.state.history),
+                duration_ms=seed,
+            ),
+            turn.id,
+        )
+
+    def _model(self, seed: int) -> None:
+        scope = "user" if seed % 2 else "session"
+        self._emit(settings.ModelChanged(model=f"m{seed % 3}" if seed % 5 else None, scope=scope))
+
+    def _mode(self, seed: int) -> None:
+        self._emit(settings.ModeChanged(mode=("default", "plan", "acceptEdits")[seed % 3]))
+
+    def _rule(self, seed: int) -> None:
+        self._emit(settings.RuleAdded(behaviour="allow", rule=f"Bash(x{seed % 4})", source="test"))
+
+    def _title(self, seed: int) -> None:
+        self._emit(conversation.TitleChanged(title=f"title {seed % 3}"))
+
+    def _rewind(self, seed: int) -> None:
+        if self.state.turn is not None:
+            return
+        ids = [e.id for e in self.state.history if isinstance(e, UserMessage | Answer)]
+        target = [None, *ids][seed % (len(ids) + 1)]
+        event = conversation.HeadMoved(head=target)
+        moved = self.log[-1].model_copy(update={"seq": self.log[-1].seq + 1, "event": event})
+        self.store.emit(event, state=replay([*self.log, moved]))
+
+    def _may_answer(self) -> bool:
+        return self.state.turn is not None and not self._calls("ready", "waiting", "running")
+
+    def _calls(self, *statuses: str) -> list:
+        return [call for call in self.state.calls.values() if call.status in statuses]
+
+    def _emit(self, event: SessionEvents, turn_id: str | None = None) -> None:
+        running = self.state.turn.id if self.state.turn else None
+        self.store.emit(event, turn_id=turn_id or running)
+
+    def _keep(self, new: Moment, old: Moment) -> None:
+        assert new.envelope is not None
+        self.told.append(new.envelope)
+        self.moments.append(new)
+        if not isinstance(new.envelope.event, EphemeralEvent):
+            self.log.append(new.envelope)
+
+    def _id(self, kind: str) -> str:
+        self._ids += 1
+        return f"{kind}{self._ids}"
+
+    def _tick(self) -> datetime:
+        self._now += timedelta(milliseconds=1)
+        return self._now
+
+
+def lived(steps: list[tuple[str, int]]) -> Life:
+    """Return a life of these steps."""
+    life = Life()
+    for action, seed in steps:
+        life.do(action, seed)
+    return life
