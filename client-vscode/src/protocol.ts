@@ -1,0 +1,871 @@
+// GENERATED from server/agentls/protocol by `agentls generate`. Do not edit.
+
+export const PROTOCOL_VERSION = 1;
+
+/** What the session is doing, for a status line. */
+export interface Activity {
+  /** `waiting`: for a person. `error`: idle, and the last turn failed. */
+  status: "idle" | "running" | "waiting" | "error";
+  /** In words: "Thinking", "Running pytest -q", "Waiting for approval". */
+  label: string;
+  turnId: string | null;
+  /** The calls that run or wait. */
+  callIds: readonly string[];
+  error: ErrorInfo | null;
+}
+
+/** One answer of the model, whole. */
+export interface Answer {
+  type: "answer";
+  id: string;
+  at: Timestamp;
+  turnId: string | null;
+  model: string;
+  parts: readonly AnswerPart[];
+  stopReason: StopReason;
+  usage: Usage;
+}
+
+/** The model's answer is complete and replaces what was streamed under the same ids. */
+export interface AnswerFinished {
+  type: "answerFinished";
+  id: string;
+  /** The message before it; `null` at the start of the conversation. */
+  parent: string | null;
+  model: string;
+  parts: readonly AnswerPart[];
+  stopReason: StopReason;
+  responseId: string | null;
+  usage: Usage;
+}
+
+export type AnswerPart = TextPart | ThinkingPart | RedactedThinkingPart | ToolCallPart;
+
+/** The model began to answer. What was streamed before and not finished is void. */
+export interface AnswerStarted {
+  type: "answerStarted";
+  messageId: string;
+  model: string;
+}
+
+/** Whole values of the server-wide slices that changed; nothing else is in the message. */
+export interface AppDidChangeParams {
+  seq: number;
+  clients?: readonly Client[] | null;
+  sessions?: readonly string[] | null;
+  defaultModel?: string | null;
+  notices?: readonly Notice[] | null;
+}
+
+/** Ask for the server-wide state. */
+export type AppGetParams = Record<string, never>;
+
+/** The server-wide state. */
+export interface AppGetResult {
+  seq: number;
+  state: AppState;
+}
+
+/** Everything that belongs to no single session. */
+export interface AppState {
+  clients: readonly Client[];
+  /** The ids of the sessions in memory. */
+  sessions: readonly string[];
+  /** What new sessions start with. */
+  defaultModel: string | null;
+  /** The latest twenty, oldest first. */
+  notices: readonly Notice[];
+}
+
+/** A question that a person must answer before a call runs. */
+export interface Approval {
+  callId: string;
+  toolName: string;
+  /** What the agent wants, in one line: "Run rm -r build/". */
+  title: string;
+  /** What there is to see before answering: the command, a unified diff, the path. */
+  detail: string;
+  /** Why it asks: the mode, or the rule and its source. */
+  reason: string;
+  options: readonly ApprovalOption[];
+  requestedAt: Timestamp;
+}
+
+/** Answer an approval with one of its options. The first answer wins. */
+export interface ApprovalAnswerParams {
+  sessionId: string;
+  callId: string;
+  optionId: string;
+  /** For the model to read, with a no. */
+  reason?: string | null;
+  /** Run this instead of what the model wrote. */
+  editedInput?: JsonObject | null;
+}
+
+/** What was decided. */
+export interface ApprovalAnswerResult {
+  decision: Decision;
+}
+
+/** The first answer came; it settles the matter for every editor. */
+export interface ApprovalAnswered {
+  type: "approvalAnswered";
+  /** The message it belongs to. */
+  parent: string;
+  callId: string;
+  optionId: string;
+  decision: Decision;
+  editedInput: JsonObject | null;
+}
+
+/** One way to answer an approval. */
+export interface ApprovalOption {
+  id: string;
+  kind: OptionKind;
+  label: string;
+  /** The rule that this answer adds for the rest of the session, where it adds one. */
+  rule: string | null;
+}
+
+/** A call waits for a person. */
+export interface ApprovalRequested {
+  type: "approvalRequested";
+  /** The message it belongs to. */
+  parent: string;
+  approval: Approval;
+}
+
+export type CallOutcome = "ok" | "error" | "denied" | "cancelled";
+
+/** A tool call that has finished, as the model is told of it. */
+export interface CallResult {
+  type: "callResult";
+  call: ToolCall;
+}
+
+export type CallStatus = "ready" | "waiting" | "running" | "finished";
+
+/** An editor or script that is connected. */
+export interface Client {
+  id: string;
+  name: string;
+  canApprove: boolean;
+}
+
+/**
+ * What a client says of itself in `initializationOptions.agentls`.
+ *
+ * A client that says nothing is a plain LSP client: it is sent standard messages alone.
+ */
+export interface ClientOptions {
+  /** Default: `1`. */
+  version?: number;
+  /** How the user knows this client; else the `clientInfo` of `initialize`. */
+  clientName?: string | null;
+  /** Send `agent/session/event`, for a client that draws the conversation. Default: `true`. */
+  events?: boolean;
+  /** Send `agent/session/delta`, the streamed text. Default: `true`. */
+  deltas?: boolean;
+  /** Send `agent/state/didChange` and `agent/app/didChange`. Default: `true`. */
+  state?: boolean;
+  /** A person sits there who can answer approvals. Default: `true`. */
+  canApprove?: boolean;
+}
+
+/** Why a call was let through or not. */
+export interface Decision {
+  behaviour: "allow" | "deny";
+  /** `host`: nobody could be asked, so the answer is no. */
+  decidedBy: "user" | "rule" | "mode" | "host";
+  reason: string;
+  rule: string | null;
+  clientId: string | null;
+}
+
+/** An event with its place: one line of the log, one notification to editors. */
+export interface Envelope {
+  /** Counts what is kept, from 1. A passing event bears the number of the last kept one. */
+  seq: number;
+  sessionId: string;
+  /** `main`, or the chat of a subagent. */
+  chatId: string;
+  turnId: string | null;
+  origin: Origin | null;
+  at: Timestamp;
+  event: SessionEvent;
+}
+
+/** A failure as a person reads it. */
+export interface ErrorInfo {
+  /** The error's class in agentls/errors.py, or `Bug`. */
+  kind: string;
+  message: string;
+  retryable: boolean;
+}
+
+/** A file that a tool call changed. */
+export interface FileChange {
+  path: string;
+  kind: "created" | "modified" | "deleted";
+  beforeSha256: string | null;
+  afterSha256: string | null;
+  addedLines: number;
+  removedLines: number;
+}
+
+/** The conversation goes on from another message; `null`: from its start. */
+export interface HeadMoved {
+  type: "headMoved";
+  head: string | null;
+}
+
+export type HistoryEntry = UserMessage | Answer | CallResult;
+
+export type JsonObject = Record<string, JsonValue>;
+
+/** Any JSON value. */
+export type JsonValue =
+  string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
+
+/** The answer that is being streamed. */
+export interface LiveAnswer {
+  messageId: string;
+  model: string;
+  parts: readonly LivePart[];
+}
+
+/** A part of an answer that is still being streamed. */
+export interface LivePart {
+  type: "text" | "thinking" | "redactedThinking" | "toolCall";
+  id: string;
+  /** The tool's name, for a tool call. */
+  name: string | null;
+  /** What has come so far; for a tool call, its input as unfinished JSON. */
+  text: string;
+}
+
+export type Mode = "default" | "acceptEdits" | "plan" | "dontAsk" | "bypassPermissions";
+
+/** The permission mode is another one. */
+export interface ModeChanged {
+  type: "modeChanged";
+  mode: Mode;
+}
+
+/** Choose a session's permission mode. */
+export interface ModeSetParams {
+  sessionId: string;
+  mode: Mode;
+}
+
+/** What holds now. */
+export interface ModeSetResult {
+  mode: Mode;
+}
+
+/** Another model answers from the next model call on; null: the default again. */
+export interface ModelChanged {
+  type: "modelChanged";
+  model: string | null;
+  /** `user`: new sessions start with it too. */
+  scope: "session" | "user";
+}
+
+/** Which model answers: the session's own choice, else the user's default. */
+export interface ModelChoice {
+  session: string | null;
+  default: string | null;
+}
+
+/** A model that can be chosen. */
+export interface ModelInfo {
+  id: string;
+  displayName: string;
+  provider: string;
+  /** `false` where a key is missing; choosing it says what to do. */
+  available: boolean;
+}
+
+/** List the models that can be chosen. */
+export type ModelListParams = Record<string, never>;
+
+/** The models known here. */
+export interface ModelListResult {
+  models: readonly ModelInfo[];
+}
+
+/** Choose a model, for one session or as the user's default; null takes a choice back. */
+export interface ModelSetParams {
+  sessionId: string;
+  model: string | null;
+  /** Default: `"session"`. */
+  scope?: "session" | "user";
+}
+
+/** What holds now. */
+export interface ModelSetResult {
+  model: ModelChoice;
+}
+
+/** Something a person should know that belongs to no session. */
+export interface Notice {
+  id: string;
+  level: "info" | "warning" | "error";
+  message: string;
+  at: Timestamp;
+}
+
+export type OptionKind = "allowOnce" | "allowSession" | "deny";
+
+/** The client whose request caused an event, and that client's own number for it. */
+export interface Origin {
+  clientId: string;
+  clientSeq: number | string | null;
+}
+
+/**
+ * Text to be added to a part at `offset`, counted in Unicode code points.
+ *
+ * For a tool call the text is its input, as JSON, piece by piece.
+ */
+export interface PartDelta {
+  type: "partDelta";
+  partId: string;
+  offset: number;
+  text: string;
+}
+
+/** A part of the answer began; its text comes in deltas. */
+export interface PartStarted {
+  type: "partStarted";
+  messageId: string;
+  part: LivePart;
+}
+
+/** The mode, and the rules added in this session. */
+export interface Permissions {
+  mode: Mode;
+  rules: readonly Rule[];
+}
+
+/** A queued prompt was taken up by a turn, or removed by the user. */
+export interface PromptDequeued {
+  type: "promptDequeued";
+  itemId: string;
+  reason: "started" | "removed";
+}
+
+/** A prompt waits for its turn. The item's id becomes the turn's. */
+export interface PromptQueued {
+  type: "promptQueued";
+  itemId: string;
+  content: readonly TextBlock[];
+}
+
+/** Take a prompt out of the queue. */
+export interface QueueRemoveParams {
+  sessionId: string;
+  itemId: string;
+}
+
+/** The prompt is gone from the queue. */
+export type QueueRemoveResult = Record<string, never>;
+
+/** A prompt that waits for its turn. */
+export interface QueuedPrompt {
+  /** Becomes the turn's id. */
+  id: string;
+  content: readonly TextBlock[];
+  queuedAt: Timestamp;
+}
+
+/** Reasoning that the API sent encrypted; it goes back as it came. */
+export interface RedactedThinkingPart {
+  type: "redactedThinking";
+  id: string;
+  data: string;
+}
+
+/** A permission rule and where it comes from. */
+export interface Rule {
+  behaviour: "allow" | "ask" | "deny";
+  rule: string;
+  source: string;
+}
+
+/** A permission rule holds from now on, for this session. */
+export interface RuleAdded {
+  type: "ruleAdded";
+  behaviour: "allow" | "ask" | "deny";
+  rule: string;
+  /** Where it comes from, for a person: "approval in VS Code", "--allowed-tools". */
+  source: string;
+}
+
+/** What the server says of itself in `capabilities.experimental.agentls`. */
+export interface ServerOptions {
+  version: number;
+  /** The name of this connection in origins and decisions. */
+  clientId: string;
+  view: ViewState;
+}
+
+/** Take a session out of memory; a turn that runs is cancelled. It stays on disk. */
+export interface SessionCloseParams {
+  sessionId: string;
+}
+
+/** The session is closed and its log complete. */
+export type SessionCloseResult = Record<string, never>;
+
+/** The session began. The first event of every log. */
+export interface SessionCreated {
+  type: "sessionCreated";
+  session: SessionMeta;
+  model: string | null;
+}
+
+/** Text that was streamed, to be added to a part at `offset` (Unicode code points). */
+export interface SessionDeltaParams {
+  sessionId: string;
+  chatId: string;
+  seq: number;
+  partId: string;
+  offset: number;
+  text: string;
+}
+
+/** A client fell too far behind: what it was not sent is all in this snapshot. */
+export interface SessionDidResetParams {
+  sessionId: string;
+  snapshot: SessionSnapshot;
+}
+
+export type SessionEvent =
+  | SessionCreated
+  | PromptQueued
+  | PromptDequeued
+  | UserMessageReceived
+  | TurnStarted
+  | TurnFinished
+  | AnswerStarted
+  | PartStarted
+  | PartDelta
+  | AnswerFinished
+  | UsageRecorded
+  | ApprovalRequested
+  | ApprovalAnswered
+  | ToolCallStarted
+  | ToolCallProgressed
+  | ToolCallFinished
+  | TodosChanged
+  | HeadMoved
+  | TitleChanged
+  | ModelChanged
+  | ModeChanged
+  | RuleAdded;
+
+/** List the sessions of the workspace, newest first. */
+export interface SessionListParams {
+  /** Default: `50`. */
+  limit?: number;
+  /** From the `nextCursor` of the page before. */
+  cursor?: string | null;
+}
+
+/** One page of sessions. */
+export interface SessionListResult {
+  sessions: readonly SessionSummary[];
+  nextCursor: string | null;
+}
+
+/** Open a saved session, or join one that is open. */
+export interface SessionLoadParams {
+  sessionId: string;
+}
+
+/** The session as it stands; events after `snapshot.seq` follow as notifications. */
+export interface SessionLoadResult {
+  snapshot: SessionSnapshot;
+}
+
+/** What a session is from birth. */
+export interface SessionMeta {
+  id: string;
+  createdAt: Timestamp;
+  /** The working folder, relative to the workspace, `.` for the workspace itself. */
+  cwd: string;
+  agentlsVersion: string;
+  gitBranch: string | null;
+  platform: string;
+  shell: string;
+}
+
+/** Begin a session. An id the client made is honoured; asked again, the same session answers. */
+export interface SessionNewParams {
+  sessionId?: string | null;
+  model?: string | null;
+  mode?: Mode | null;
+}
+
+/** The new session. */
+export interface SessionNewResult {
+  sessionId: string;
+  snapshot: SessionSnapshot;
+}
+
+/** Send a prompt. While a turn runs it waits in the queue. */
+export interface SessionPromptParams {
+  sessionId: string;
+  text: string;
+  /** An id the client made; the same prompt sent again with it is not run twice. */
+  turnId?: string | null;
+}
+
+/** The prompt is taken; everything after is an event. */
+export interface SessionPromptResult {
+  turnId: string;
+  /** Another turn runs first. */
+  queued: boolean;
+}
+
+/** Give a session a title. */
+export interface SessionRenameParams {
+  sessionId: string;
+  title: string;
+}
+
+/** The session bears the title. */
+export type SessionRenameResult = Record<string, never>;
+
+/** The parts of a session that a view shows. */
+export interface SessionSlices {
+  model: ModelChoice;
+  permissions: Permissions;
+  todos: readonly Todo[];
+  activity: Activity;
+  usage: UsageTotals;
+  approvals: readonly Approval[];
+  queue: readonly QueuedPrompt[];
+  title: string | null;
+}
+
+/** A session at one moment: all events up to `seq` are in it, none after. */
+export interface SessionSnapshot {
+  seq: number;
+  state: SessionState;
+  slices: SessionSlices;
+}
+
+/** Everything that is known of a conversation. */
+export interface SessionState {
+  meta: SessionMeta;
+  title: string | null;
+  /** The message that the next one follows. */
+  head: string | null;
+  history: readonly HistoryEntry[];
+  /** The calls of the latest answer, by id, in the order the model wrote them. */
+  calls: Record<string, ToolCall>;
+  live: LiveAnswer | null;
+  queue: readonly QueuedPrompt[];
+  turn: Turn | null;
+  lastTurn: TurnResult | null;
+  model: ModelChoice;
+  permissions: Permissions;
+  todos: readonly Todo[];
+  variables: JsonObject;
+  usage: UsageTotals;
+}
+
+/** A saved session, as a list shows it. */
+export interface SessionSummary {
+  id: string;
+  title: string | null;
+  /** Cut at 200 characters. */
+  lastPrompt: string | null;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  messageCount: number;
+  model: string | null;
+  gitBranch: string | null;
+  /** In memory of this server. */
+  open: boolean;
+}
+
+/** Whole values of the slices of a session that changed; nothing else is in the message. */
+export interface StateDidChangeParams {
+  sessionId: string;
+  seq: number;
+  model?: ModelChoice | null;
+  permissions?: Permissions | null;
+  todos?: readonly Todo[] | null;
+  activity?: Activity | null;
+  usage?: UsageTotals | null;
+  approvals?: readonly Approval[] | null;
+  queue?: readonly QueuedPrompt[] | null;
+  title?: string | null;
+}
+
+/** Ask for a session's whole state. */
+export interface StateGetParams {
+  sessionId: string;
+}
+
+/** The state of an open session. */
+export interface StateGetResult {
+  snapshot: SessionSnapshot;
+}
+
+/** Why an answer ended; `cancelled` is ours, the rest follow the Messages API's `stop_reason`. */
+export type StopReason =
+  | "endTurn"
+  | "toolUse"
+  | "maxTokens"
+  | "stopSequence"
+  | "refusal"
+  | "contextWindow"
+  | "cancelled"
+  | "other";
+
+/** Plain text in a prompt or in a tool's result. */
+export interface TextBlock {
+  type: "text";
+  text: string;
+}
+
+/** Text of the model, Markdown. */
+export interface TextPart {
+  type: "text";
+  id: string;
+  text: string;
+}
+
+/** The model's reasoning; it goes back to the model exactly as it came, or not at all. */
+export interface ThinkingPart {
+  type: "thinking";
+  id: string;
+  text: string;
+  signature: string;
+}
+
+/** A moment in UTC, ISO 8601 with milliseconds: 2026-11-30T14:56:35.123Z. */
+export type Timestamp = string;
+
+/** The session got a name, by the user or from its first prompt. */
+export interface TitleChanged {
+  type: "titleChanged";
+  title: string;
+}
+
+/** One line of the agent's plan. */
+export interface Todo {
+  /** What is to be done, in the imperative. */
+  content: string;
+  /** The same while it is being done: "Running the tests". */
+  activeForm: string;
+  status: TodoStatus;
+}
+
+export type TodoStatus = "pending" | "inProgress" | "completed";
+
+/** The agent's plan was written anew. */
+export interface TodosChanged {
+  type: "todosChanged";
+  /** The message it belongs to. */
+  parent: string;
+  todos: readonly Todo[];
+}
+
+/** A tool call from the moment the model has written it. */
+export interface ToolCall {
+  id: string;
+  /** The answer that holds it. */
+  messageId: string;
+  name: string;
+  /** What it is doing, in one line: "Reading src/main.py". */
+  invocation: string;
+  input: JsonObject;
+  /** What the model wrote, where that is not a JSON object. */
+  malformedInput: string | null;
+  status: CallStatus;
+  approval: Approval | null;
+  decision: Decision | null;
+  /** The last lines of its output while it runs. */
+  progress: string | null;
+  outcome: CallOutcome | null;
+  /** What it did, in one line: "Read 120 lines of src/main.py". */
+  summary: string | null;
+  /** What the model is told. */
+  content: readonly TextBlock[];
+  changes: readonly FileChange[];
+  startedAt: Timestamp | null;
+  finishedAt: Timestamp | null;
+}
+
+/** A call has its result, whatever became of it. */
+export interface ToolCallFinished {
+  type: "toolCallFinished";
+  /** The message it belongs to. */
+  parent: string;
+  callId: string;
+  outcome: CallOutcome;
+  summary: string;
+  content: readonly TextBlock[];
+  changes: readonly FileChange[];
+  /** Variables the call set, `tool:key`; null removes one. */
+  variables: JsonObject;
+  /** Why it did not run, where it did not. */
+  decision: Decision | null;
+}
+
+/** A tool call as the model wrote it. */
+export interface ToolCallPart {
+  type: "toolCall";
+  /** The call's id, by which approvals, progress and the result refer to it. */
+  id: string;
+  name: string;
+  input: JsonObject;
+  /** What the model wrote, where that is not a JSON object; `input` is then empty. */
+  malformedInput: string | null;
+}
+
+/** A running call shows its latest output; it replaces what was shown before. */
+export interface ToolCallProgressed {
+  type: "toolCallProgressed";
+  callId: string;
+  text: string;
+}
+
+/** A call is about to run; written before it does, so that a crash in it is seen. */
+export interface ToolCallStarted {
+  type: "toolCallStarted";
+  /** The message it belongs to. */
+  parent: string;
+  callId: string;
+  invocation: string;
+  decision: Decision;
+}
+
+/** The turn that runs. */
+export interface Turn {
+  id: string;
+  /** The user's message it works on. */
+  messageId: string;
+  startedAt: Timestamp;
+  model: string;
+  /** How often the model has answered in it. */
+  rounds: number;
+}
+
+/** Stop a turn. One that still waits leaves the queue; one that has ended is not touched. */
+export interface TurnCancelParams {
+  sessionId: string;
+  turnId: string;
+}
+
+/** Whether there was something to stop. */
+export interface TurnCancelResult {
+  cancelled: boolean;
+}
+
+/** The turn is over; the session takes the next prompt. */
+export interface TurnFinished {
+  type: "turnFinished";
+  /** The message it belongs to. */
+  parent: string;
+  /** `interrupted`: the server ended while the turn ran, as found on the next load. */
+  status: TurnStatus;
+  error: ErrorInfo | null;
+  /** Prompts, answers and tool results in the conversation at this point. */
+  messageCount: number;
+  durationMs: number;
+}
+
+/** How the last turn ended. */
+export interface TurnResult {
+  id: string;
+  status: TurnStatus;
+  error: ErrorInfo | null;
+  finishedAt: Timestamp;
+  durationMs: number;
+}
+
+/** The agent began to work on the message that is its parent; the envelope names the turn. */
+export interface TurnStarted {
+  type: "turnStarted";
+  /** The message it belongs to. */
+  parent: string;
+  model: string;
+}
+
+export type TurnStatus = "completed" | "cancelled" | "failed" | "maxTurns" | "interrupted";
+
+/** Tokens of one model response, or of several added up. */
+export interface Usage {
+  inputTokens: number;
+  outputTokens: number;
+  cacheReadTokens: number;
+  cacheWriteTokens: number;
+}
+
+/** A model response was paid for; it counts on whatever branch it was given. */
+export interface UsageRecorded {
+  type: "usageRecorded";
+  responseId: string;
+  model: string;
+  usage: Usage;
+}
+
+/** What the session has used, in all and by model; every response counts once. */
+export interface UsageTotals {
+  total: Usage;
+  byModel: Record<string, Usage>;
+  responses: number;
+  /** Of the latest response: what its request sent is the context in use. */
+  last: Usage | null;
+  lastResponseId: string | null;
+}
+
+/** The user's words. */
+export interface UserMessage {
+  type: "user";
+  id: string;
+  at: Timestamp;
+  turnId: string | null;
+  content: readonly TextBlock[];
+}
+
+/** The user's words entered the conversation. */
+export interface UserMessageReceived {
+  type: "userMessageReceived";
+  id: string;
+  /** The message before it; `null` at the start of the conversation. */
+  parent: string | null;
+  content: readonly TextBlock[];
+}
+
+/** Change how this client looks at the agent; what is left out stays. */
+export interface ViewSetParams {
+  expandedView?: "none" | "todos" | "tasks" | null;
+  verbose?: boolean | null;
+  brief?: boolean | null;
+  selectedCall?: string | null;
+  footerFocus?: "prompt" | "todos" | "approvals" | null;
+}
+
+/** The client's whole view. */
+export interface ViewSetResult {
+  view: ViewState;
+}
+
+/** How one client looks at the agent; other clients never see it. */
+export interface ViewState {
+  /** Lasting: kept in the user's settings. */
+  expandedView: "none" | "todos" | "tasks";
+  /** Lasting: tool output in full. */
+  verbose: boolean;
+  /** Lasting: answers only, no tool calls. */
+  brief: boolean;
+  selectedCall: string | null;
+  footerFocus: "prompt" | "todos" | "approvals";
+}

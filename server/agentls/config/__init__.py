@@ -1,0 +1,1 @@
+"""Settings, credentials and where they come from."""

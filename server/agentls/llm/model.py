@@ -1,0 +1,45 @@
+"""The port to a model. Whatever answers speaks the Messages API's stream events."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+StreamEvent = dict[str, Any]
+"""One event of the Messages API's stream, as JSON: `message_start`, `content_block_start`,
+`content_block_delta`, `content_block_stop`, `message_delta`, `message_stop`; others are passed
+over. Source: the Messages API's documentation, "Streaming messages"."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call of the model."""
+
+    model: str
+    system: str
+    messages: tuple[dict[str, Any], ...]
+    """`MessageParam`s of the Messages API."""
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int = 16_384
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Model(Protocol):
+    """Something that answers."""
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Yield the answer's events in order, ending with `message_stop`.
+
+        Closing the generator or cancelling the task that reads it ends the request. Raises a
+        `ModelError` where the request is refused, fails or breaks off; a stream that ends without
+        `message_stop` raises `StreamBroken`.
+        """
+        ...

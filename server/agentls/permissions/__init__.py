@@ -1,0 +1,1 @@
+"""Allow, deny or ask: a pure function of mode, rules and call."""

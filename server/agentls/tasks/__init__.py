@@ -1,0 +1,1 @@
+"""What runs beside the conversation: shell commands, their output and their end."""

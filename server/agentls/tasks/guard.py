@@ -1,0 +1,80 @@
+"""Ends the commands of a server that was killed before it could do so itself.
+
+A shell of about a megabyte waits on a pipe whose other end only the server holds. When the server
+is gone, however it went, the pipe breaks, and the shell ends the process groups it was told of.
+(A parent-death signal would reach the direct child alone, and not what that has started.)
+"""
+
+import subprocess
+from contextlib import suppress
+
+SCRIPT = """\
+groups=' '
+while read -r verb group; do
+  case $verb in
+    watch) groups="$groups$group " ;;
+    forget) case $groups in
+      *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;;
+    esac ;;
+  esac
+done
+[ "$groups" = ' ' ] && exit
+for group in $groups; do kill -TERM -- "-$group"; done
+sleep 1
+for group in $groups; do kill -KILL -- "-$group"; done
+"""
+
+
+class Guard:
+    """Watches over process groups; the shell behind it starts with the first one."""
+
+    def __init__(self) -> None:
+        self._groups: set[int] = set()
+        self._shell: subprocess.Popen[bytes] | None = None
+
+    def watch(self, group: int) -> None:
+        """End this group when the server is gone."""
+        self._groups.add(group)
+        self._tell(f"watch {group}\n")
+
+    def forget(self, group: int) -> None:
+        """Leave this group alone: it has ended."""
+        if group not in self._groups:
+            return
+        self._groups.discard(group)
+        self._tell(f"forget {group}\n")
+
+    def close(self) -> None:
+        """End the shell. Groups that are still watched are ended by it."""
+        shell, self._shell = self._shell, None
+        self._groups.clear()
+        if shell is None:
+            return
+        if shell.stdin:
+            shell.stdin.close()
+        shell.wait()
+
+    def _tell(self, line: str) -> None:
+        # Without a guard commands still run; only a killed server then leaves them behind.
+        with suppress(OSError):
+            if self._shell is None or self._shell.poll() is not None:
+                self._start()
+            elif self._shell.stdin:
+                self._shell.stdin.write(line.encode())
+
+    def _start(self) -> None:
+        """Start the shell, also where someone has ended it, and tell it of every group."""
+        if self._shell and self._shell.stdin:
+            self._shell.stdin.close()
+        self._shell = subprocess.Popen(
+            ["/bin/sh", "-c", SCRIPT, "agentls-guard"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            cwd="/",
+            start_new_session=True,
+        )
+        if self._shell.stdin:
+            watched = "".join(f"watch {group}\n" for group in sorted(self._groups))
+            self._shell.stdin.write(watched.encode())

@@ -1,0 +1,161 @@
+"""What a tool is: its contract with the scheduler, and the ports it works through.
+
+A tool never raises but for cancellation: what went wrong is a result that the model reads.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from agentls.protocol.content import FileChange, TextBlock, Todo
+from agentls.protocol.session_state import SessionState
+from agentls.protocol.wire_model import JsonObject
+from agentls.tools.files import Files
+
+
+class ToolInput(BaseModel):
+    """What a tool takes. Field names and descriptions are what the model sees."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        validate_by_name=True,
+        validate_by_alias=True,
+        use_attribute_docstrings=True,
+    )
+
+
+I = TypeVar("I", bound=ToolInput)  # noqa: E741  it stands for Input
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What became of a call.
+
+    `summary` is one line for a person, past tense: "Read 120 lines of src/main.py".
+    """
+
+    content: tuple[TextBlock, ...]
+    summary: str
+    is_error: bool = False
+    changes: tuple[FileChange, ...] = ()
+    variables: JsonObject = field(default_factory=dict[str, Any])
+    """Variables to set, `tool:key`; None removes one."""
+    todos: tuple[Todo, ...] | None = None
+    """The plan, where the call wrote it anew."""
+
+    @classmethod
+    def ok(cls, text: str, summary: str, **rest: Any) -> "ToolResult":
+        """Return a result that worked."""
+        return cls(content=(TextBlock(text=text),), summary=summary, **rest)
+
+    @classmethod
+    def error(cls, text: str, summary: str | None = None, **rest: Any) -> "ToolResult":
+        """Return a result that did not, with what the model can do about it in `text`."""
+        first_line = text.partition("\n")[0]
+        return cls(
+            content=(TextBlock(text=text),), summary=summary or first_line, is_error=True, **rest
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool may know and do while it runs."""
+
+    session_id: str
+    call_id: str
+    state: SessionState
+    """As it was when the call began; read-only."""
+    cwd: Path
+    """Absolute; relative paths in arguments start here."""
+    roots: tuple[Path, ...]
+    """The workspace's folders, absolute."""
+    files: Files
+    progress: Callable[[str], None] = lambda text: None
+    """Shows the latest lines of output; replaces what was shown before."""
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """The session's variables, `tool:key`."""
+        return self.state.variables
+
+
+class Tool(ABC, Generic[I]):
+    """A tool the model can call."""
+
+    name: ClassVar[str]
+    """As the model calls it."""
+    description: ClassVar[str]
+    """For the model: what it does, when to use it, what it returns."""
+    input_type: type[I]
+    read_only: ClassVar[bool] = False
+    """It changes nothing, and may run beside other calls that change nothing."""
+    timeout: ClassVar[float | None] = 120.0
+    """Seconds after which the scheduler stops it; None where it keeps its own."""
+
+    @abstractmethod
+    async def execute(self, arguments: I, context: ToolContext) -> ToolResult:
+        """Do it. Cancellation stops everything the call began; nothing else is raised."""
+
+    def invocation(self, arguments: I) -> str:
+        """Say what a call is doing, in one line: "Reading src/main.py"."""
+        return f"Running {self.name}"
+
+    def read_paths(self, arguments: I) -> tuple[str, ...]:
+        """Return the paths a call reads, as given; permission rules are matched on them."""
+        return ()
+
+    def written_paths(self, arguments: I) -> tuple[str, ...]:
+        """Return the paths a call writes, as given; permission rules are matched on them."""
+        return ()
+
+    def command(self, arguments: I) -> str | None:
+        """Return the shell command a call runs, where it runs one."""
+        return None
+
+    def preview(self, arguments: I, context: ToolContext) -> str:
+        """Return what a person should see before allowing a call: a diff, a command."""
+        return self.invocation(arguments)
+
+    def input_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the arguments, as plain as it can be.
+
+        Without the titles, references and nulls that pydantic adds: small models follow a plain
+        schema better, and some servers that compile it take nothing else.
+        """
+        schema = self.input_type.model_json_schema()
+        plain = _plain(schema, schema.get("$defs", {}))
+        plain.pop("description", None)
+        return plain
+
+
+def _plain(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return `schema` simplified; a property may still be called `title`."""
+    reference = str(schema.get("$ref", ""))
+    if reference:
+        described = {key: value for key, value in schema.items() if key == "description"}
+        return _plain(definitions[reference.rpartition("/")[2]], definitions) | described
+    kept = {key: value for key, value in schema.items() if key not in ("title", "$defs")}
+    if kept.get("default", ...) is None:
+        del kept["default"]
+    for key in ("items", "additionalProperties"):
+        if isinstance(kept.get(key), dict):
+            kept[key] = _plain(kept[key], definitions)
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in kept:
+            options = [_plain(option, definitions) for option in kept.pop(key)]
+            kept |= _without_null(key, options)
+    if "properties" in kept:
+        properties = kept["properties"].items()
+        kept["properties"] = {name: _plain(value, definitions) for name, value in properties}
+    return kept
+
+
+def _without_null(key: str, options: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return options without null; a single one that is left stands for itself."""
+    left = [option for option in options if option.get("type") != "null"]
+    return left[0] if len(left) == 1 else {key: left}

@@ -1,0 +1,191 @@
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentls.errors import (
+    ModelError,
+    Overloaded,
+    PromptTooLong,
+    RateLimited,
+    RequestRefused,
+    StreamBroken,
+    TryAgainLater,
+)
+from agentls.llm.model import ModelRequest
+from agentls.llm.scripted import ScriptedModel
+from tests.support.scenarios import (
+    calls,
+    calls_of,
+    calls_together,
+    collect,
+    fails,
+    input_of,
+    says,
+    text_of,
+    write_scenario,
+)
+
+HELLO = {"role": "user", "content": [{"type": "text", "text": "hello"}]}
+
+
+def request(*messages: dict[str, Any], system: str = "") -> ModelRequest:
+    return ModelRequest("scripted", system, messages or (HELLO,))
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Any:
+    def write(*answers: dict[str, Any]) -> ScriptedModel:
+        return ScriptedModel.from_file(write_scenario(tmp_path / "scenario.json", *answers))
+
+    return write
+
+
+def ids_of(events: list[dict[str, Any]]) -> list[str]:
+    starts = [e["content_block"] for e in events if e["type"] == "content_block_start"]
+    return [events[0]["message"]["id"], *(block["id"] for block in starts if "id" in block)]
+
+
+async def test_answers_come_in_order(script: Any) -> None:
+    model = script(calls("Read", file_path="a.py"), says("Done."))
+
+    first = await collect(model, request())
+    assert calls_of(first) == [("Read", {"file_path": "a.py"})]
+    assert first[-2]["delta"]["stop_reason"] == "tool_use"
+    second = await collect(model, request())
+    assert text_of(second) == "Done."
+    assert second[-2]["delta"]["stop_reason"] == "end_turn"
+
+
+async def test_thinking_then_text_then_calls(script: Any) -> None:
+    read = calls_together(calls("Read", file_path="a"), calls("Read", file_path="b"))
+    events = await collect(script({"thinking": "Hm.", "text": "I read.", **read}), request())
+
+    starts = [e["content_block"]["type"] for e in events if e["type"] == "content_block_start"]
+    assert starts == ["thinking", "text", "tool_use", "tool_use"]
+
+
+async def test_ids_count_up(script: Any) -> None:
+    model = script(calls("LS"), calls_together(calls("LS"), calls("LS")))
+
+    assert ids_of(await collect(model, request())) == ["msg_1", "toolu_1"]
+    assert ids_of(await collect(model, request())) == ["msg_2", "toolu_2", "toolu_3"]
+
+
+async def test_ids_go_on_from_a_conversation_of_an_earlier_process(script: Any) -> None:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "LS", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "a"}
+    before = (
+        HELLO,
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
+        HELLO,
+    )
+
+    assert ids_of(await collect(script(calls("LS")), request(*before))) == ["msg_3", "toolu_2"]
+
+
+async def test_chunk_sets_the_length_of_deltas(script: Any) -> None:
+    events = await collect(script(says("abcdefgh", chunk=3)), request())
+
+    deltas = [event["delta"]["text"] for event in events if event["type"] == "content_block_delta"]
+    assert deltas == ["abc", "def", "gh"]
+
+
+async def test_delay_leaves_room_for_a_cancel(script: Any) -> None:
+    model = script(says("a b c", delayMs=60_000), says("Next."))
+    reading = asyncio.create_task(collect(model, request()))
+    await asyncio.sleep(0)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+    assert text_of(await collect(model, request())) == "Next."
+
+
+async def test_raw_input_is_streamed_as_it_is(script: Any) -> None:
+    answer = {"calls": [{"name": "Read", "rawInput": '{"file_path": '}]}
+    events = await collect(script(answer), request())
+
+    pieces = [e["delta"]["partial_json"] for e in events if e["type"] == "content_block_delta"]
+    assert "".join(pieces) == '{"file_path": '
+    with pytest.raises(ValueError, match="unexpected end"):
+        input_of(events, 0)
+
+
+async def test_usage_and_stop_reason_can_be_set(script: Any) -> None:
+    answer = says("Half", inputTokens=7, outputTokens=9, stopReason="max_tokens")
+    events = await collect(script(answer), request())
+
+    assert events[-2]["usage"] == {"input_tokens": 7, "output_tokens": 9}
+    assert events[-2]["delta"]["stop_reason"] == "max_tokens"
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [("overloaded", Overloaded), ("promptTooLong", PromptTooLong), ("rateLimited", RateLimited)],
+)
+async def test_error_is_raised(script: Any, kind: str, error: type[ModelError]) -> None:
+    with pytest.raises(error, match="No room"):
+        await collect(script(fails(kind, "No room.")), request())
+
+
+async def test_error_says_when_to_try_again(script: Any) -> None:
+    with pytest.raises(TryAgainLater) as caught:
+        await collect(script(fails("rateLimited", retryAfter=3)), request())
+
+    assert caught.value.retry_after == 3
+
+
+async def test_error_comes_after_what_was_streamed(script: Any) -> None:
+    events = script(says("Half", **fails("streamBroken"))).stream(request())
+    seen = [await anext(events) for _ in range(4)]
+    with pytest.raises(StreamBroken):
+        await anext(events)
+
+    assert text_of(seen) == "Half"
+
+
+async def test_failed_answer_is_used_up(script: Any) -> None:
+    model = script(fails("overloaded"), says("Here."))
+    with pytest.raises(Overloaded):
+        await collect(model, request())
+
+    assert text_of(await collect(model, request())) == "Here."
+
+
+async def test_end_of_the_scenario_is_a_clear_error(script: Any, tmp_path: Path) -> None:
+    model = script(says("One."))
+    await collect(model, request())
+
+    with pytest.raises(RequestRefused) as caught:
+        await collect(model, request())
+    assert f"{tmp_path / 'scenario.json'} is at its end: it has 1 answer" in str(caught.value)
+
+
+async def test_expectation_that_holds_is_silent(script: Any) -> None:
+    said = [{"type": "text", "text": "42 lines"}]
+    result = {"type": "tool_result", "tool_use_id": "t", "content": said}
+    call = {"type": "tool_use", "id": "t", "name": "Read", "input": {}}
+    expect = {"user": "hell", "lastResult": "42", "system": "brief"}
+    messages = (
+        HELLO,
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    )
+    model = script(says("Right.", expect=expect))
+
+    assert text_of(await collect(model, request(*messages, system="Be brief."))) == "Right."
+
+
+async def test_expectation_that_fails_says_what_came_instead(script: Any) -> None:
+    model = script(says("Wrong.", expect={"user": "goodbye", "lastResult": "42"}))
+
+    with pytest.raises(RequestRefused) as caught:
+        await collect(model, request())
+    assert str(caught.value).endswith(
+        "answers[0].expect: user should hold 'goodbye' and is 'hello'; "
+        "lastResult should hold '42' and is ''"
+    )
