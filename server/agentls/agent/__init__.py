@@ -1,0 +1,1 @@
+"""The loop: a function of state, and what carries it out."""

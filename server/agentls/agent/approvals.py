@@ -1,0 +1,92 @@
+"""From a tool call to a verdict, and from a verdict to the question a person is asked."""
+
+from pathlib import Path
+from typing import Any
+
+from agentls.agent.surroundings import Surroundings
+from agentls.permissions.policy import CallFacts, Verdict, decide
+from agentls.protocol.session_state import SessionState
+from agentls.protocol.tool_calls import Approval, ApprovalOption, Decision, ToolCall
+from agentls.state.event_store import timestamp
+from agentls.tools.tool import Tool, ToolContext
+
+
+def judge(
+    tool: Tool[Any], arguments: Any, state: SessionState, surroundings: Surroundings
+) -> Verdict:
+    """Return what the mode, the settings' rules and the session's rules say of a call."""
+    facts = CallFacts(
+        tool_name=tool.name,
+        read_only=tool.read_only,
+        command=tool.command(arguments),
+        read_paths=_absolute(tool.read_paths(arguments), surroundings.cwd),
+        written_paths=_absolute(tool.written_paths(arguments), surroundings.cwd),
+        cwd=surroundings.cwd,
+        roots=surroundings.roots,
+    )
+    rules = (*surroundings.settings().rules, *state.permissions.rules)
+    return decide(facts, state.permissions.mode, rules)
+
+
+def question(
+    call: ToolCall,
+    tool: Tool[Any],
+    arguments: Any,
+    verdict: Verdict,
+    context: ToolContext,
+    surroundings: Surroundings,
+) -> Approval:
+    """Return what a person is asked about a call."""
+    options = [ApprovalOption(id="allow", kind="allowOnce", label="Allow")]
+    if verdict.session_rule:
+        options.append(
+            ApprovalOption(
+                id="allowSession",
+                kind="allowSession",
+                label="Allow for this session",
+                rule=verdict.session_rule,
+            )
+        )
+    options.append(ApprovalOption(id="deny", kind="deny", label="Deny"))
+    return Approval(
+        call_id=call.id,
+        tool_name=tool.name,
+        title=tool.invocation(arguments),
+        detail=tool.preview(arguments, context),
+        reason=verdict.reason,
+        options=tuple(options),
+        requested_at=timestamp(surroundings.clock()),
+    )
+
+
+def allowed_by(verdict: Verdict) -> Decision:
+    """Return the decision that lets a call run without asking."""
+    return Decision(
+        behaviour="allow",
+        decided_by=verdict.decided_by,
+        reason=verdict.reason,
+        rule=verdict.rule,
+    )
+
+
+def denied_by(verdict: Verdict) -> Decision:
+    """Return the decision that stops a call without asking."""
+    return Decision(
+        behaviour="deny",
+        decided_by=verdict.decided_by,
+        reason=verdict.reason,
+        rule=verdict.rule,
+    )
+
+
+def nobody_to_ask(verdict: Verdict) -> Decision:
+    """Return the decision where a person would have to be asked, and nobody is there."""
+    return Decision(
+        behaviour="deny",
+        decided_by="host",
+        reason=f"it needs an approval ({verdict.reason}), and nobody is there to give one",
+    )
+
+
+def _absolute(paths: tuple[str, ...], cwd: Path) -> tuple[Path, ...]:
+    return tuple(cwd / Path(path).expanduser() for path in paths)

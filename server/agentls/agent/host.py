@@ -1,0 +1,18 @@
+"""The port to whoever hosts the agent: an editor, a script, a test."""
+
+from typing import Protocol
+
+from agentls.tools.files import Files
+
+
+class Host(Protocol):
+    """What the agent needs of its host."""
+
+    @property
+    def files(self) -> Files:
+        """Files as the host's user sees them."""
+        ...
+
+    def can_ask(self) -> bool:
+        """Whether somebody is there who can answer an approval."""
+        ...

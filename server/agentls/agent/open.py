@@ -1,0 +1,113 @@
+"""Opens the agent over a folder: puts settings, store, models and tools together."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentls.agent.effects import SettingsWrites
+from agentls.agent.host import Host
+from agentls.agent.surroundings import Surroundings
+from agentls.agent.workspace import Workspace
+from agentls.config.folders import agentls_folder, user_data_folder, user_settings_path
+from agentls.config.layers import Flags, LoadedSettings, load_settings
+from agentls.config.secrets import credentials_from_environment
+from agentls.context.system_prompt import PromptSettings
+from agentls.errors import WorkspaceUnusable
+from agentls.llm.catalog import ModelCatalog
+from agentls.permissions.rules import check_rule
+from agentls.protocol.tool_calls import Mode
+from agentls.sessions.folder import FolderStore
+from agentls.sessions.memory import MemoryStore
+from agentls.sessions.store import SessionStore
+from agentls.tools.registry import ToolRegistry, default_tools
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceOptions:
+    """What a face asks for when it opens the agent."""
+
+    roots: tuple[Path, ...]
+    """The folders, absolute; () where the editor has none."""
+    model: str | None = None
+    mode: Mode | None = None
+    allowed: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    keep_sessions: bool = True
+    prompt: PromptSettings = field(default_factory=PromptSettings)
+    max_rounds: int | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+def open_workspace(options: WorkspaceOptions, host: Host) -> Workspace:
+    """Return the agent over these folders.
+
+    Raises `WorkspaceUnusable` where a folder is not there. What a person should know of the opening
+    (a setting left out, a folder that cannot be written) is posted as notices.
+    """
+    for root in options.roots:
+        check_folder(root)
+    roots = options.roots or (Path.home(),)
+    settings = read_settings(options)
+    store, told = MemoryStore(), None
+    if options.keep_sessions:
+        folder = options.roots[0] if options.roots else None
+        store, told = session_store(folder, options.environment)
+    credentials = credentials_from_environment(options.environment)
+    surroundings = Surroundings(
+        roots=roots,
+        store=store,
+        catalog=ModelCatalog(credentials, scenario_folder=roots[0]),
+        tools=ToolRegistry(default_tools()),
+        host=host,
+        settings=lambda: settings,
+        model=options.model,
+        prompt=options.prompt,
+        max_rounds=options.max_rounds,
+    )
+    workspace = Workspace(surroundings, SettingsWrites(user_settings_path(options.environment)))
+    if told:
+        workspace.notice("warning", told)
+    for problem in settings.problems:
+        workspace.notice("warning", str(problem))
+    return workspace
+
+
+def read_settings(options: WorkspaceOptions) -> LoadedSettings:
+    """Return the settings that hold in a workspace."""
+    flags = Flags(
+        allow=options.allowed, deny=options.denied, model=options.model, mode=options.mode
+    )
+    workspace = options.roots[0] if options.roots else None
+    return load_settings(workspace, flags, options.environment, check_rule=check_rule)
+
+
+def session_store(
+    root: Path | None, environment: Mapping[str, str]
+) -> tuple[SessionStore, str | None]:
+    """Return where the sessions of a folder are kept, and what to tell the user about it.
+
+    That is `.agentls/` in the folder; where the folder cannot be written, or there is none, the
+    user's data directory.
+    """
+    if root is None:
+        place = user_data_folder(environment) / "no-folder"
+        return FolderStore(place), f"no folder is open; sessions are kept in {place}"
+    check_folder(root)
+    folder = agentls_folder(root)
+    if os.access(folder if folder.exists() else root, os.W_OK | os.X_OK):
+        return FolderStore(folder), None
+    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+    place = user_data_folder(environment) / f"{root.name}-{name}"
+    return FolderStore(place), f"{root} cannot be written; its sessions are kept in {place}"
+
+
+def check_folder(folder: Path) -> None:
+    """Raise `WorkspaceUnusable` where `folder` cannot be worked in."""
+    if not folder.exists():
+        raise WorkspaceUnusable(f"the workspace {folder} is not there")
+    if not folder.is_dir():
+        raise WorkspaceUnusable(f"the workspace {folder} is not a folder")
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise WorkspaceUnusable(f"the workspace {folder} cannot be read")

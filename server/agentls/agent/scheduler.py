@@ -1,0 +1,208 @@
+"""Carries out tool calls in the order the model wrote them.
+
+Neighbouring calls that only read run together; anything that writes runs alone. So `[Edit, Read]`
+reads the edited file, and two Reads side by side cost the time of one.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentls.agent import approvals
+from agentls.agent.chat import Chat
+from agentls.agent.surroundings import Surroundings
+from agentls.protocol.content import TextBlock
+from agentls.protocol.events.approvals import ApprovalRequested
+from agentls.protocol.events.conversation import (
+    TodosChanged,
+    ToolCallFinished,
+    ToolCallProgressed,
+    ToolCallStarted,
+)
+from agentls.protocol.events.envelope import SessionEvents
+from agentls.protocol.tool_calls import CallOutcome, Decision, ToolCall
+from agentls.tools.registry import parse_input
+from agentls.tools.tool import Tool, ToolContext, ToolResult
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that may run."""
+
+    call: ToolCall
+    tool: Tool[Any]
+    arguments: Any
+    decision: Decision
+
+
+class Scheduler:
+    """Runs one group of calls at a time for a turn."""
+
+    def __init__(
+        self,
+        chat: Chat,
+        turn_id: str,
+        surroundings: Surroundings,
+    ) -> None:
+        self._chat = chat
+        self._turn_id = turn_id
+        self._surroundings = surroundings
+
+    async def run(self, calls: Sequence[ToolCall]) -> None:
+        """Judge and carry out the first group of `calls`; returns when each is finished or waits.
+
+        Cancelled, it stops the tools and leaves the calls as they are.
+        """
+        ready = [found for call in self._first_group(calls) if (found := self._prepare(call))]
+        if not ready:
+            return
+        for item in ready:
+            self._emit_started(item)
+        await self._chat.flush()
+        limit = asyncio.Semaphore(self._surroundings.settings().settings.parallel_reads)
+        async with asyncio.TaskGroup() as group:
+            for item in ready:
+                group.create_task(self._execute(item, limit))
+
+    def _finish(
+        self,
+        call: ToolCall,
+        outcome: CallOutcome,
+        text: str,
+        *,
+        summary: str,
+        decision: Decision | None = None,
+    ) -> None:
+        result = ToolResult(content=(TextBlock(text=text),), summary=summary)
+        self._emit_finished(call, outcome, result, decision)
+
+    def _first_group(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        group = [calls[0]]
+        if self._only_reads(calls[0]):
+            for call in calls[1:]:
+                if not self._only_reads(call) or call.status != "ready":
+                    break
+                group.append(call)
+        return group
+
+    def _only_reads(self, call: ToolCall) -> bool:
+        tool = self._surroundings.tools.get(call.name)
+        return tool is not None and tool.read_only
+
+    def _prepare(self, call: ToolCall) -> _Ready | None:
+        """Return the call if it may run now; otherwise finish it, or ask about it."""
+        tool = self._surroundings.tools.get(call.name)
+        if tool is None:
+            known = ", ".join(self._surroundings.tools.tools)
+            text = f"There is no tool {call.name!r}. The tools are: {known}."
+            self._finish(call, "error", text, summary=f"No tool {call.name}")
+            return None
+        if call.malformed_input is not None:
+            text = "The arguments are not a JSON object. Write the call again, with valid JSON."
+            self._finish(call, "error", text, summary=f"{call.name}: arguments are not JSON")
+            return None
+        arguments = parse_input(tool, call.input)
+        if isinstance(arguments, ToolResult):
+            self._emit_finished(call, "error", arguments)
+            return None
+        return self._judge(call, tool, arguments)
+
+    def _judge(self, call: ToolCall, tool: Tool[Any], arguments: Any) -> _Ready | None:
+        verdict = approvals.judge(tool, arguments, self._chat.state, self._surroundings)
+        answered = call.decision
+        if verdict.behaviour == "deny":
+            return self._deny(call, approvals.denied_by(verdict))
+        if answered is not None and answered.behaviour == "deny":
+            return self._deny(call, answered)
+        if answered is not None:
+            return _Ready(call, tool, arguments, answered)
+        if verdict.behaviour == "allow":
+            return _Ready(call, tool, arguments, approvals.allowed_by(verdict))
+        if not self._surroundings.host.can_ask():
+            return self._deny(call, approvals.nobody_to_ask(verdict))
+        context = self._context(call)
+        approval = approvals.question(call, tool, arguments, verdict, context, self._surroundings)
+        self._emit(ApprovalRequested(parent=call.message_id, approval=approval))
+        return None
+
+    def _deny(self, call: ToolCall, decision: Decision) -> None:
+        who = "The user" if decision.decided_by == "user" else "The permission rules"
+        text = f"{who} denied this call: {decision.reason}. Do not try it in another way."
+        summary = f"Denied: {decision.reason}"
+        self._finish(call, "denied", text, summary=summary, decision=decision)
+
+    async def _execute(self, item: _Ready, limit: asyncio.Semaphore) -> None:
+        async with limit:
+            result = await self._result_of(item)
+        if result.todos is not None:
+            self._emit(TodosChanged(parent=item.call.message_id, todos=result.todos))
+        self._emit_finished(item.call, "error" if result.is_error else "ok", result)
+
+    async def _result_of(self, item: _Ready) -> ToolResult:
+        try:
+            async with asyncio.timeout(item.tool.timeout):
+                return await item.tool.execute(item.arguments, self._context(item.call))
+        except TimeoutError:
+            seconds = f"{item.tool.timeout:g}"
+            return ToolResult.error(f"{item.call.name} was stopped after {seconds} seconds.")
+        except Exception as error:
+            logger.exception("tool %s failed", item.call.name)
+            return ToolResult.error(
+                f"{item.call.name} failed from a fault of its own: {type(error).__name__}: {error}"
+            )
+
+    def _context(self, call: ToolCall) -> ToolContext:
+        def show(text: str) -> None:
+            self._emit(ToolCallProgressed(call_id=call.id, text=_sendable(text)))
+
+        return ToolContext(
+            session_id=self._chat.state.meta.id,
+            call_id=call.id,
+            state=self._chat.state,
+            cwd=self._surroundings.cwd,
+            roots=self._surroundings.roots,
+            files=self._surroundings.host.files,
+            progress=show,
+        )
+
+    def _emit_started(self, item: _Ready) -> None:
+        self._emit(
+            ToolCallStarted(
+                parent=item.call.message_id,
+                call_id=item.call.id,
+                invocation=_sendable(item.tool.invocation(item.arguments)),
+                decision=item.decision,
+            )
+        )
+
+    def _emit_finished(
+        self,
+        call: ToolCall,
+        outcome: CallOutcome,
+        result: ToolResult,
+        decision: Decision | None = None,
+    ) -> None:
+        self._emit(
+            ToolCallFinished(
+                parent=call.message_id,
+                call_id=call.id,
+                outcome=outcome,
+                summary=_sendable(result.summary),
+                content=tuple(TextBlock(text=_sendable(block.text)) for block in result.content),
+                changes=result.changes,
+                variables=result.variables,
+                decision=decision,
+            )
+        )
+
+    def _emit(self, event: SessionEvents) -> None:
+        self._chat.emit(event, turn_id=self._turn_id)
+
+
+def _sendable(text: str) -> str:
+    """Return `text` without lone surrogates, which neither JSON nor the API can carry."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,53 @@
+"""Leaves no tool call without a result when a turn ends before its work is done."""
+
+from agentls.agent.chat import Chat
+from agentls.protocol.content import TextBlock
+from agentls.protocol.events.conversation import ToolCallFinished
+from agentls.protocol.tool_calls import ToolCall
+
+CANCELLED = "The user stopped the turn before this call was done."
+FAILED = "The turn failed before this call was done."
+INTERRUPTED = (
+    "agentls ended while this call ran, so what came of it is not known. "
+    "Check whether it took effect before trying again."
+)
+NOT_BEGUN = "agentls ended before this call ran; it has had no effect."
+
+
+def unfinished(chat: Chat) -> tuple[ToolCall, ...]:
+    """Return the calls that have no result yet."""
+    return tuple(call for call in chat.state.calls.values() if call.status != "finished")
+
+
+def settle_all(chat: Chat, turn_id: str, text: str) -> None:
+    """Give every unfinished call `text` for a result."""
+    for call in unfinished(chat):
+        _settle(chat, turn_id, call, text)
+
+
+def settle_interrupted(chat: Chat, turn_id: str) -> bool:
+    """Settle what the end of the server interrupted; return whether a call still waits.
+
+    A call that waits for a person goes on waiting, and with it those behind it.
+    """
+    left = unfinished(chat)
+    waits = any(call.status == "waiting" for call in left)
+    for call in left:
+        if call.status == "running":
+            _settle(chat, turn_id, call, INTERRUPTED)
+        elif not waits:
+            _settle(chat, turn_id, call, NOT_BEGUN)
+    return waits
+
+
+def _settle(chat: Chat, turn_id: str, call: ToolCall, text: str) -> None:
+    chat.emit(
+        ToolCallFinished(
+            parent=call.message_id,
+            call_id=call.id,
+            outcome="cancelled",
+            summary="Cancelled" if text == CANCELLED else "Interrupted",
+            content=(TextBlock(text=text),),
+        ),
+        turn_id=turn_id,
+    )

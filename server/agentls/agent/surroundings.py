@@ -1,0 +1,38 @@
+"""What all sessions of one workspace share: folders, tools, models, settings, host."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentls.agent.host import Host
+from agentls.config.layers import LoadedSettings
+from agentls.context.system_prompt import PromptSettings
+from agentls.llm.catalog import ModelCatalog
+from agentls.sessions.store import SessionStore
+from agentls.state.event_store import Clock, utc_now
+from agentls.tools.registry import ToolRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Everything a session works with that is not its own."""
+
+    roots: tuple[Path, ...]
+    """The workspace's folders, absolute; the first is the working folder."""
+    store: SessionStore
+    catalog: ModelCatalog
+    tools: ToolRegistry
+    host: Host
+    settings: Callable[[], LoadedSettings]
+    """The settings in force at this moment."""
+    model: str | None = None
+    """What the command line asks for, for sessions that are resumed too."""
+    prompt: PromptSettings = field(default_factory=PromptSettings)
+    max_rounds: int | None = None
+    """After how many answers of the model a turn ends; None: it is not limited."""
+    clock: Clock = utc_now
+
+    @property
+    def cwd(self) -> Path:
+        """The working folder."""
+        return self.roots[0]

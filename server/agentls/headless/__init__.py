@@ -1,0 +1,1 @@
+"""The face for scripts: a prompt in, text or JSON lines out."""

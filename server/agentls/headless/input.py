@@ -1,0 +1,120 @@
+"""Reads prompts: from the command line, from a pipe, or as lines of stream-json.
+
+Reading blocks, so it happens in a daemon thread: one that waits for a pipe nobody will ever write
+to must not keep the process alive.
+"""
+
+import asyncio
+import os
+import select
+import stat
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Any, TypeVar, cast
+
+import orjson
+
+from agentls.errors import InvalidRequest
+
+MAX_STDIN_BYTES = 10 << 20
+FIRST_BYTE_SECONDS = 3.0
+
+T = TypeVar("T")
+
+
+def piped_text(fd: int, *, wait: bool) -> Iterator[str]:
+    """Yield what is piped into `fd`, once; nothing where it is a terminal.
+
+    With `wait` false a pipe that stays silent for three seconds counts as empty: some callers pass
+    on a pipe of their own that nobody will ever write to. Raises `InvalidRequest` above 10 MiB.
+    """
+    if os.isatty(fd):
+        return
+    if not wait and stat.S_ISFIFO(os.fstat(fd).st_mode) and not _has_something(fd):
+        return
+    data = bytearray()
+    while chunk := os.read(fd, 1 << 16):
+        data += chunk
+        if len(data) > MAX_STDIN_BYTES:
+            raise InvalidRequest("more than 10 MiB on stdin; put it in a file and name the file")
+    yield data.decode("utf-8", "replace")
+
+
+def message_lines(fd: int) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a stream of JSON lines. Raises `InvalidRequest`, naming the line."""
+    rest, number = b"", 0
+    while chunk := os.read(fd, 1 << 16):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            number += 1
+            yield from _message(line, number)
+        if len(rest) > MAX_STDIN_BYTES:
+            raise InvalidRequest(f"stdin, line {number + 1}: longer than 10 MiB")
+    yield from _message(rest, number + 1)
+
+
+def prompt_text(message: dict[str, Any]) -> str:
+    """Return the text of a `{"type": "user", "message": {...}}` line. Raises `InvalidRequest`."""
+    inner: Any = message.get("message")
+    content: Any = cast(dict[str, Any], inner).get("content") if isinstance(inner, dict) else None
+    if isinstance(content, str):
+        return content
+    texts: list[Any] = []
+    if isinstance(content, list):
+        texts = [_text_of(block) for block in cast(list[Any], content)]
+    if texts and all(isinstance(text, str) for text in texts):
+        return "\n\n".join(texts)
+    raise InvalidRequest(
+        "stdin: message.content must be a string or a list of text blocks, "
+        'as in {"type":"user","message":{"role":"user","content":"..."}}'
+    )
+
+
+async def in_daemon_thread(make: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
+    """Yield what a blocking iterator yields, and raise what it raises."""
+    loop = asyncio.get_running_loop()
+    items: asyncio.Queue[tuple[T | None, BaseException | None]] = asyncio.Queue()
+
+    def put(item: T | None, end: BaseException | None) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(items.put_nowait, (item, end))
+
+    def read() -> None:
+        try:
+            for item in make():
+                put(item, None)
+            put(None, StopAsyncIteration())
+        except Exception as error:
+            put(None, error)
+
+    threading.Thread(target=read, daemon=True, name="stdin").start()
+    while True:
+        item, end = await items.get()
+        if isinstance(end, StopAsyncIteration):
+            return
+        if end is not None:
+            raise end
+        yield item  # pyright: ignore[reportReturnType]
+
+
+def _text_of(block: Any) -> Any:
+    return cast(dict[str, Any], block).get("text") if isinstance(block, dict) else None
+
+
+def _has_something(fd: int) -> bool:
+    if os.name == "nt":  # select works on sockets alone there
+        return True
+    readable, _, _ = select.select([fd], [], [], FIRST_BYTE_SECONDS)
+    return bool(readable)
+
+
+def _message(line: bytes, number: int) -> Iterator[dict[str, Any]]:
+    if not line.strip():
+        return
+    try:
+        message = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise InvalidRequest(f"stdin, line {number}: not JSON: {error}") from error
+    if not isinstance(message, dict):
+        raise InvalidRequest(f"stdin, line {number}: not a JSON object")
+    yield message

@@ -1,0 +1,140 @@
+"""The lines that `agentls run --output-format stream-json` prints, in the field's shapes.
+
+Field names are those that readers of such streams know, so they are snake_case as they stand.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Line(BaseModel):
+    """One line of JSON on stdout."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        json_schema_serialization_defaults_required=True,
+    )
+
+
+class InitLine(Line):
+    """Always the first line: what the run works with."""
+
+    type: Literal["system"] = "system"
+    subtype: Literal["init"] = "init"
+    session_id: str
+    cwd: str
+    model: str | None
+    tools: tuple[str, ...]
+    mcp_servers: tuple[str, ...] = ()
+    permissionMode: str
+    slash_commands: tuple[str, ...] = ()
+    agentls_version: str
+
+
+class ApiUsage(Line):
+    """Tokens, as the Messages API counts them."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_input_tokens: int
+    cache_creation_input_tokens: int
+
+
+class AssistantMessage(Line):
+    """An answer, as the Messages API shapes it."""
+
+    id: str
+    type: Literal["message"] = "message"
+    role: Literal["assistant"] = "assistant"
+    model: str
+    content: tuple[dict[str, Any], ...]
+    """Blocks of type `text`, `thinking`, `redacted_thinking` and `tool_use`."""
+    stop_reason: str | None
+    usage: ApiUsage
+
+
+class AssistantLine(Line):
+    """The model answered."""
+
+    type: Literal["assistant"] = "assistant"
+    message: AssistantMessage
+    parent_tool_use_id: str | None = None
+    session_id: str
+
+
+class ToolResultMessage(Line):
+    """What the model is told."""
+
+    role: Literal["user"] = "user"
+    content: tuple[dict[str, Any], ...]
+    """Blocks of type `tool_result`."""
+
+
+class UserLine(Line):
+    """A tool call has its result."""
+
+    type: Literal["user"] = "user"
+    message: ToolResultMessage
+    parent_tool_use_id: str | None = None
+    session_id: str
+
+
+class PermissionDeniedLine(Line):
+    """A tool call was not allowed to run."""
+
+    type: Literal["system"] = "system"
+    subtype: Literal["permission_denied"] = "permission_denied"
+    tool_name: str
+    tool_use_id: str
+    reason: str
+    session_id: str
+
+
+class PermissionDenial(Line):
+    """A denied call, as the result lists it."""
+
+    tool_name: str
+    tool_use_id: str
+    tool_input: dict[str, Any]
+
+
+ResultSubtype = Literal["success", "error_max_turns", "error_during_execution"]
+TerminalReason = Literal[
+    "completed", "max_turns", "failed", "permission_denied", "interrupted", "usage"
+]
+
+
+class ResultLine(Line):
+    """Always the last line of a prompt's run, whatever became of it."""
+
+    type: Literal["result"] = "result"
+    subtype: ResultSubtype
+    is_error: bool
+    result: str
+    """The final answer's text; where the run failed, what went wrong."""
+    session_id: str
+    num_turns: int
+    """How often the model answered."""
+    duration_ms: int
+    total_cost_usd: float | None = None
+    """None: prices are not known to this version."""
+    usage: ApiUsage
+    modelUsage: dict[str, ApiUsage] = Field(default_factory=dict[str, ApiUsage])
+    permission_denials: tuple[PermissionDenial, ...] = ()
+    terminal_reason: TerminalReason
+
+
+class ControlResponseLine(Line):
+    """The answer to a `control_request` on stdin."""
+
+    type: Literal["control_response"] = "control_response"
+    response: dict[str, Any]
+
+
+StreamJsonLine = (
+    InitLine | AssistantLine | UserLine | PermissionDeniedLine | ResultLine | ControlResponseLine
+)
+"""Any line of the stream."""
