@@ -145,7 +145,8 @@ class PathPattern:
             if text.startswith(prefix):
                 pattern = cls(start, text.removeprefix(prefix))  # type: ignore[arg-type]
                 break
-        if not pattern.body.strip() or pattern.body.startswith(("/", "~", "!")):
+        misleading = pattern.start == "anywhere" and pattern.body.startswith(("~", "!"))
+        if misleading or not pattern.body.strip() or pattern.body.startswith("/"):
             raise ValueError("it names no path")
         if ".." in pattern.body.split("/"):
             raise ValueError("`..` is not followed; begin with // or ~/")

@@ -142,6 +142,8 @@ class CommandPattern:
             raise ValueError(
                 "it names several commands; write a rule for each, they are tried one by one"
             )
+        if _OPEN_END.search(body):
+            raise ValueError("it ends in the middle of a command")
         words = tuple(tuple(word.text for word in command) for command in commands)
         return cls(words, operators, any_tail)
 
@@ -170,21 +172,39 @@ class CommandPattern:
         return self._matches(part.words)
 
     def find(self, sequence: Sequence) -> Literal["runs", "mentions"] | None:
-        """Return whether words the pattern matches are in `sequence`, and may be run."""
+        """Return whether words the pattern matches are in `sequence`, and surely run."""
         first = self.commands[0][0]
+        words = sequence.words
         mentioned = False
-        for start, word in enumerate(sequence.words):
+        for start, word in enumerate(words):
             heads = {word, program_name(word)}
             if _WILDCARD not in first and first not in heads:
                 continue
-            if not any(
-                self._matches((head, *tail)) for head in heads for tail in _tails(sequence, start)
-            ):
-                continue
-            if not (sequence.head_is_data or (start > 0 and sequence.tail_is_data)):
-                return "runs"
-            mentioned = True
+            tails = _tails(words, start)
+            if any(self._matches((head, *words[at:])) for head in heads for at in tails):
+                if not (sequence.head_is_data or (start > 0 and sequence.tail_is_data)):
+                    return "runs"
+                mentioned = True
+            mentioned = mentioned or any(self._may_match(sequence, at) for at in tails)
         return "mentions" if mentioned else None
+
+    def _may_match(self, sequence: Sequence, start: int) -> bool:
+        """Whether the words from `start` on may become the pattern's, after its first."""
+        wanted = self.commands[0][1:]
+        end = len(sequence.words)
+        for at, text in enumerate(wanted, start):
+            if at in sequence.dynamic:
+                return True
+            if _WILDCARD in text:
+                return any(later in sequence.dynamic for later in range(at, end))
+            if at >= end:
+                return False
+            word = sequence.words[at]
+            if word != text and not (_GLOB.search(word) and fnmatchcase(text, word)):
+                return False
+        # A word that is not known yet may become none at all.
+        rest = range(start + len(wanted), end)
+        return self.any_tail or all(later in sequence.dynamic for later in rest)
 
     def _mistakes_globs(self, part: Part) -> bool:
         """Whether a quoted `*` of the pattern would be taken for a pattern of the shell's."""
@@ -218,17 +238,18 @@ def _without_tail(text: str) -> tuple[str, bool]:
     return text, False
 
 
-def _tails(sequence: Sequence, start: int) -> list[tuple[str, ...]]:
-    """Return what may follow the word at `start`: all, or less by options and their values."""
-    words = sequence.words
-    ends, pending = {start + 1}, [start + 1]
+def _tails(words: tuple[str, ...], start: int) -> list[int]:
+    """Return where what follows the word at `start` may begin: past options and their values."""
+    begins, pending = {start + 1}, [start + 1]
     while pending:
         at = pending.pop()
         if at < len(words) and words[at].startswith("-"):
-            later = {at + 1, min(at + 2, len(words))} - ends
-            ends |= later
+            later = {at + 1, min(at + 2, len(words))} - begins
+            begins |= later
             pending += later
-    return [words[end:] for end in sorted(ends)]
+    return sorted(begins)
 
 
+_GLOB = re.compile(r"[*?\[]")
+_OPEN_END = re.compile(r"(?<!\\)[;\n]\s*$")
 _WILDCARD = "\x01"

@@ -46,6 +46,8 @@ class Sequence:
     """They stand in an argument of a program that runs no other, so they may be mere text."""
     tail_is_data: bool = False
     """The first word is such a program."""
+    dynamic: frozenset[int] = frozenset()
+    """Where the words stand whose text may be another when the command runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,8 @@ class _Scan:
     def _add_sequence(self, words: tuple[shell_words.Word, ...], is_data: bool) -> None:
         texts = tuple(word.text for word in words)
         plain = program_name(texts[0]) in programs.RUN_NO_OTHER
-        self.sequences.append(Sequence(texts, head_is_data=is_data, tail_is_data=plain))
+        dynamic = frozenset(at for at, word in enumerate(words) if word.is_dynamic)
+        self.sequences.append(Sequence(texts, is_data, plain, dynamic))
 
     def _read_inside(self, word: shell_words.Word, source: str, depth: int, is_data: bool) -> None:
         """Read a word that holds more than one word: a script, a list, an assignment."""

@@ -175,6 +175,7 @@ class _Scanner:
         self._word: list[str] | None = None
         self._has_globs = False
         self._is_dynamic = False
+        self._in_backticks = False
         self._words: list[Word] = []
         self._redirection = ""
 
@@ -185,8 +186,11 @@ class _Scanner:
             self._take_escape()
         elif mark in "'\"":
             self._take_quoted(mark)
-        elif mark in "$`":
-            self._take_substitution(mark)
+        elif mark == "$":
+            self._take_dollar()
+        elif mark == "`":
+            self.position += 1
+            self._take_backtick()
         elif mark in "{}":
             self._take_brace(mark)
         elif mark in "<>":
@@ -230,9 +234,11 @@ class _Scanner:
 
     def _take_escape(self) -> None:
         escaped = self._text[self.position + 1 : self.position + 2]
-        if escaped != "\n":
-            self._add(escaped)
         self.position += 2
+        if escaped == "`":
+            self._take_backtick()
+        elif escaped != "\n":
+            self._add(escaped)
 
     def _take_quoted(self, quote: str) -> None:
         pattern = _SINGLE_QUOTED if quote == "'" else _DOUBLE_QUOTED
@@ -244,13 +250,21 @@ class _Scanner:
         self._add(inside)
         self.position = match.end() if match else len(self._text)
 
-    def _take_substitution(self, mark: str) -> None:
+    def _take_dollar(self) -> None:
         following = self._text[self.position + 1 : self.position + 2]
         self._is_dynamic = True
+        self._add("" if following in ("'", '"') else "$")
         self.position += 1
-        self._add("" if following in ("'", '"') else mark)
-        if mark == "`":
-            self.end_command()
+
+    def _take_backtick(self) -> None:
+        """Begin or end a substitution; which of them it is can only be guessed."""
+        self._in_backticks = not self._in_backticks
+        if self._in_backticks:
+            if self._words and self._word is None:
+                self.found.commands.append(tuple(self._words))
+            self._is_dynamic = True
+            self._add("" if self._word else "`")
+        self.end_command()
 
     def _take_brace(self, mark: str) -> None:
         if self._text.startswith("{}", self.position):

@@ -19,9 +19,9 @@ while read -r verb group; do
   esac
 done
 [ "$groups" = ' ' ] && exit
-for group in $groups; do kill -TERM -- "-$group"; done
+for group in $groups; do kill -s TERM -- "-$group"; done
 sleep 1
-for group in $groups; do kill -KILL -- "-$group"; done
+for group in $groups; do kill -s KILL -- "-$group"; done
 """
 
 

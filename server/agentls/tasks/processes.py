@@ -82,9 +82,10 @@ async def run_command(
 
 
 def kill_all() -> None:
-    """End every command at once, and all that it started. For exit paths: it does not wait."""
+    """End every command at once, and all that it started. For exit paths, signal handlers too."""
     for running in tuple(_running):
         running.kill(everywhere=True)
+        running.forget()
     _guard.close()
 
 
@@ -104,7 +105,6 @@ class _Command:
         self._mark = uuid.uuid4().hex
         self._loop = asyncio.get_running_loop()
         self._ended = asyncio.Event()
-        self._output_ended = asyncio.Event()
         self._pipe, write_end = os.pipe()
         try:
             self._shell = subprocess.Popen(
@@ -134,11 +134,8 @@ class _Command:
         return -signal.SIGKILL if code is None else code
 
     async def ends_within(self, seconds: float) -> bool:
-        """Wait for the shell's end, and a moment for the end of its output."""
-        if not await _within(seconds, self._ended):
-            return False
-        await _within(LAST_OUTPUT, self._output_ended)
-        return True
+        """Wait for the shell's end; return whether it came in time."""
+        return await _within(seconds, self._ended)
 
     async def end_gently(self, *, everywhere: bool) -> tuple[str, ...]:
         """Ask what is left to end, end what does not, and return what it was."""
@@ -166,6 +163,10 @@ class _Command:
         self._progress.stop()
         self._loop.remove_reader(self._pipe)
         os.close(self._pipe)
+        self.forget()
+
+    def forget(self) -> None:
+        """No longer see to its end: it has come."""
         _running.discard(self)
         _guard.forget(self._shell.pid)
 
@@ -200,18 +201,19 @@ class _Command:
         self.output.append(data)
         if not data:
             self._loop.remove_reader(self._pipe)
-            self._output_ended.set()
         return bool(data)
 
     async def _ask_to_end(self, everywhere: bool) -> tuple[str, ...]:
         # Listed first: what loses its parent can no longer be found through it.
         family = await asyncio.to_thread(self._family, everywhere)
+        if not everywhere:
+            family = await _survivors(family, LAST_OUTPUT)
         if not family:
             return ()
         names = [_described(process) for process in family if process.pid != self._shell.pid]
         for process in family:
             _signal(process, signal.SIGTERM)
-        await _all_gone(family)
+        await _survivors(family, GRACE)
         await asyncio.to_thread(self.kill, everywhere=everywhere)
         await _within(GRACE, self._ended)
         return tuple(names)
@@ -282,13 +284,14 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
     return event.is_set()
 
 
-async def _all_gone(family: "list[psutil.Process]") -> None:
-    """Wait until none of them lives, `GRACE` seconds at most."""
+async def _survivors(family: "list[psutil.Process]", seconds: float) -> "list[psutil.Process]":
+    """Wait until none of them lives; return those that still do after `seconds`."""
     pause, waited = 0.005, 0.0
-    while waited < GRACE and any(_alive(process) for process in family):
+    while (living := [process for process in family if _alive(process)]) and waited < seconds:
         await asyncio.sleep(pause)
         waited += pause
         pause = min(pause * 2, 0.1)
+    return living
 
 
 def _alive(process: "psutil.Process") -> bool:

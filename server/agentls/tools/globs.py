@@ -31,8 +31,16 @@ def has_magic(part: str) -> bool:
 
 
 def _translated(glob: str) -> str:
+    with_braces = _pattern(glob, braces=True)
+    if with_braces is not None:
+        return with_braces
+    # A brace without its other half makes plain characters of all of them.
+    return _pattern(glob, braces=False) or ""
+
+
+def _pattern(glob: str, *, braces: bool) -> str | None:
+    """Return a regular expression; None where braces do not pair."""
     pieces: list[str] = []
-    braces = _balanced(glob)
     depth = position = 0
     while position < len(glob):
         character = glob[position]
@@ -54,13 +62,15 @@ def _translated(glob: str) -> str:
             piece, depth = "(?:", depth + 1
         elif character == "}" and braces:
             piece, depth = ")", depth - 1
+            if depth < 0:
+                return None
         elif character == "," and depth:
             piece = "|"
         else:
             piece = re.escape(character)
         pieces.append(piece)
         position += length
-    return "".join(pieces)
+    return None if depth else "".join(pieces)
 
 
 def _choice(rest: str) -> tuple[str, int] | None:
@@ -71,20 +81,23 @@ def _choice(rest: str) -> tuple[str, int] | None:
         return None
     inside = rest[1:end]
     negated = inside[0] in "!^"
-    escaped = re.sub(r"([\\\[\]^&~|])", r"\\\1", inside[1:] if negated else inside)
-    piece = f"(?!/)[{'^' if negated else ''}{escaped}]"
-    try:
-        re.compile(piece)
-    except re.error:
-        return None
-    return piece, end + 1
+    characters = _characters(inside[1:] if negated else inside)
+    if not characters:
+        return ("[^/]" if negated else "(?!)"), end + 1
+    return f"(?!/)[{'^' if negated else ''}{characters}]", end + 1
 
 
-def _balanced(glob: str) -> bool:
-    """Whether every brace has its other half; otherwise braces are plain characters."""
-    depth = 0
-    for character in re.sub(r"\\.|\[[^\]]+\]", "", glob):
-        depth += (character == "{") - (character == "}")
-        if depth < 0:
-            return False
-    return depth == 0
+def _characters(inside: str) -> str:
+    """Return the characters and ranges of a choice, escaped; `z-a` holds none."""
+    pieces: list[str] = []
+    position = 0
+    while position < len(inside):
+        low, dash, high = inside[position], inside[position + 1 :][:1], inside[position + 2 :]
+        if dash != "-" or not high:
+            pieces.append(re.escape(low))
+            position += 1
+            continue
+        if low <= high[0]:
+            pieces.append(f"{re.escape(low)}-{re.escape(high[0])}")
+        position += 3
+    return "".join(pieces)

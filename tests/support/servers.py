@@ -1,0 +1,100 @@
+"""A real `agentls lsp` process in a workspace of its own, driven as an editor would."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.raw_client import RawClient, spawn
+
+AGENTLS = Path(__file__).parents[2] / ".venv" / "bin" / "agentls"
+OURS = {"version": 1, "clientName": "Test Editor"}
+QUIET = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_URL": ""}
+
+
+class Editor:
+    """An editor with our client's manners, over a raw client."""
+
+    def __init__(self, client: RawClient, folder: Path) -> None:
+        self.client = client
+        self.folder = folder
+        self.hello: dict[str, Any] = {}
+
+    async def start(self, **options: Any) -> None:
+        """Do the handshake; `options` are `initializationOptions.agentls`."""
+        self.hello = await self.client.initialize(
+            rootUri=self.folder.as_uri(),
+            initializationOptions={"agentls": OURS | options},
+        )
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        """Send `agent/<method>` and return its result."""
+        return await self.client.request(f"agent/{method}", params)
+
+    async def new_session(self, session_id: str = "s1", **params: Any) -> dict[str, Any]:
+        """Begin a session and return its snapshot."""
+        result = await self.ask("session/new", sessionId=session_id, **params)
+        return result["snapshot"]
+
+    async def prompt(self, text: str, session_id: str = "s1", **params: Any) -> str:
+        """Send a prompt and return its turn's id."""
+        result = await self.ask("session/prompt", sessionId=session_id, text=text, **params)
+        return result["turnId"]
+
+    def events(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """Return the events told so far, all or those of a type."""
+        told = [params["event"] for params in self.client.notifications("agent/session/event")]
+        return [event for event in told if kind in (None, event["type"])]
+
+    async def event(self, kind: str, number: int = 1, seconds: float = 20) -> dict[str, Any]:
+        """Wait for the `number`-th event of a type."""
+
+        def there() -> list[dict[str, Any]] | None:
+            found = self.events(kind)
+            return found if len(found) >= number else None
+
+        found = await self.client.wait_until(there, f"event {kind} {number}", seconds)
+        return found[number - 1]
+
+    async def answer(self, option: str, number: int = 1, **params: Any) -> Any:
+        """Answer the `number`-th approval once it is asked."""
+        asked = await self.event("approvalRequested", number)
+        call_id = asked["approval"]["callId"]
+        return await self.ask(
+            "approval/answer", sessionId="s1", callId=call_id, optionId=option, **params
+        )
+
+    def slices(self) -> dict[str, Any]:
+        """Return what the slices add up to, newest last."""
+        merged: dict[str, Any] = {}
+        for params in self.client.notifications("agent/state/didChange"):
+            merged |= params
+        return merged
+
+    def streamed(self) -> dict[str, str]:
+        """Return the text each part was streamed with; every piece must continue it."""
+        parts: dict[str, str] = {}
+        for delta in self.client.notifications("agent/session/delta"):
+            known = parts.get(delta["partId"], "")
+            assert delta["offset"] == len(known), delta
+            parts[delta["partId"]] = known + delta["text"]
+        return parts
+
+
+@asynccontextmanager
+async def editor(
+    folder: Path,
+    *arguments: str,
+    env: dict[str, str] | None = None,
+    greet: bool = True,
+    **options: Any,
+) -> AsyncIterator[Editor]:
+    """Start the server over `folder`; afterwards it is gone."""
+    private = {"AGENTLS_CONFIG_DIR": str(folder.parent / "config")}
+    private["AGENTLS_DATA_DIR"] = str(folder.parent / "data")
+    command = [AGENTLS, "lsp", "--stdio", *arguments]
+    async with spawn(command, cwd=folder.parent, env=QUIET | private | (env or {})) as client:
+        made = Editor(client, folder)
+        if greet:
+            await made.start(**options)
+        yield made
