@@ -84,7 +84,7 @@ def nobody_to_ask(verdict: Verdict) -> Decision:
     return Decision(
         behaviour="deny",
         decided_by="host",
-        reason=f"it needs an approval ({verdict.reason}), and nobody is there to give one",
+        reason=f"{verdict.reason} It needs an approval, and nobody is there to give one.",
     )
 
 

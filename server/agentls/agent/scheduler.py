@@ -131,7 +131,8 @@ class Scheduler:
 
     def _deny(self, call: ToolCall, decision: Decision) -> None:
         who = "The user" if decision.decided_by == "user" else "The permission rules"
-        text = f"{who} denied this call: {decision.reason}. Do not try it in another way."
+        reason = decision.reason.rstrip(".")
+        text = f"{who} denied this call: {reason}. Do not try it in another way."
         summary = f"Denied: {decision.reason}"
         self._finish(call, "denied", text, summary=summary, decision=decision)
 

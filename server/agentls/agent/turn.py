@@ -4,6 +4,7 @@ import asyncio
 import logging
 from contextlib import aclosing
 from datetime import datetime
+from functools import cache
 from typing import assert_never
 
 from agentls.agent.assemble import AnswerAssembler
@@ -25,6 +26,7 @@ from agentls.protocol.events.conversation import (
     UsageRecorded,
 )
 from agentls.state.event_store import Moment
+from agentls.tools.registry import ToolRegistry
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +87,7 @@ class Turn:
             model=name,
             system=chat.system_prompt(),
             messages=chat.conversation.messages(chat.state.history),
-            tools=self._tool_specs(),
+            tools=_specs(self._surroundings.tools),
         )
         parent = chat.state.head
         assembler = AnswerAssembler(chat.new_message_id(), name, self._emit, chat.is_call_taken)
@@ -97,10 +99,6 @@ class Turn:
             self._keep(assembler, assembler.cut(parent))
             raise
         self._keep(assembler, assembler.finish(parent))
-
-    def _tool_specs(self) -> tuple[ToolSpec, ...]:
-        tools = self._surroundings.tools.tools.values()
-        return tuple(ToolSpec(tool.name, tool.description, tool.input_schema()) for tool in tools)
 
     def _keep(self, assembler: AnswerAssembler, answer: AnswerFinished | None) -> None:
         if answer is not None:
@@ -164,6 +162,15 @@ def finish_turn(
             duration_ms=max(0, round(elapsed.total_seconds() * 1000)),
         ),
         turn_id=turn.id,
+    )
+
+
+@cache
+def _specs(registry: ToolRegistry) -> tuple[ToolSpec, ...]:
+    """Return the tools as the model sees them; making a schema takes longer than using it."""
+    return tuple(
+        ToolSpec(tool.name, tool.description, tool.input_schema())
+        for tool in registry.tools.values()
     )
 
 

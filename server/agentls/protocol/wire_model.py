@@ -5,6 +5,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
+from agentls.protocol.docstrings import describe_fields
+
 Timestamp = Annotated[
     str, Field(description="A moment in UTC, ISO 8601 with milliseconds: 2026-11-30T14:56:35.123Z.")
 ]
@@ -26,7 +28,9 @@ class WireModel(BaseModel):
         validate_by_alias=True,
         serialize_by_alias=True,
         extra="allow",
-        use_attribute_docstrings=True,
+        json_schema_extra=describe_fields,
+        # Built at first use: a process uses few of them, and an editor waits for its start.
+        defer_build=True,
         json_schema_serialization_defaults_required=True,
     )
 
