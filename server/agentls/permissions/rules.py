@@ -8,13 +8,9 @@ import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Literal
 
-from agentls.permissions import shell_words
+from agentls.permissions.command_pattern import Behaviour, CommandPattern
 from agentls.permissions.paths import PathPattern
-from agentls.permissions.shell import Part, Sequence, program_name
-
-Behaviour = Literal["allow", "ask", "deny"]
 
 READERS = frozenset({"Read", "Glob", "Grep", "LS"})
 """What `Read(...)` rules speak of; as deny and ask rules they hold for every tool and command."""
@@ -38,7 +34,7 @@ class ParsedRule:
 
     tool: str
     """A tool's name; `*` stands for anything."""
-    command: "CommandPattern | None" = None
+    command: CommandPattern | None = None
     path: PathPattern | None = None
     domain: str | None = None
 
@@ -116,140 +112,3 @@ _RULE = re.compile(r"(?P<tool>[A-Za-z_*][\w*-]*)(?:\((?P<pattern>.*)\))?", re.DO
 _MCP_SERVER = re.compile(r"mcp__(?:(?!__)[^*])+")
 _MCP_TOOLS = re.compile(r"mcp__(?:(?!__)[^*])+__.*")
 _DOMAIN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
-
-
-@dataclass(frozen=True, slots=True)
-class CommandPattern:
-    """The words of a command. An unquoted `*` stands for any text, spaces included.
-
-    ` *` or `:*` at the end stands for any further words, or none: `git log:*` is not `git logs`.
-    """
-
-    commands: tuple[tuple[str, ...], ...]
-    """More than one only where the pattern is a whole compound command, word by word."""
-    operators: tuple[str, ...]
-    any_tail: bool
-
-    @classmethod
-    def parse(cls, text: str, behaviour: Behaviour) -> "CommandPattern":
-        """Read a pattern. Raises ValueError, with what is wrong, where it can match no command."""
-        body, any_tail = _without_tail(text.strip())
-        try:
-            commands, operators = shell_words.split(body, wildcard=_WILDCARD)
-        except shell_words.NotUnderstood as error:
-            raise ValueError(f"it holds {error}, which no pattern can match") from error
-        if len(commands) > 1 and (behaviour != "allow" or any_tail or _WILDCARD in body):
-            raise ValueError(
-                "it names several commands; write a rule for each, they are tried one by one"
-            )
-        if _OPEN_END.search(body):
-            raise ValueError("it ends in the middle of a command")
-        words = tuple(tuple(word.text for word in command) for command in commands)
-        return cls(words, operators, any_tail)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether it is one command, word by word."""
-        return not self.any_tail and not any(
-            _WILDCARD in word for words in self.commands for word in words
-        )
-
-    def allows_whole(self, parts: tuple[Part, ...], operators: tuple[str, ...]) -> bool:
-        """Return whether the pattern is this very command, all of it."""
-        return (
-            self.is_exact
-            and operators == self.operators
-            and tuple(part.words for part in parts) == self.commands
-            and not any(self._mistakes_globs(part) for part in parts)
-        )
-
-    def allows_part(self, part: Part) -> bool:
-        """Return whether one simple command matches."""
-        if len(self.commands) > 1 or self._mistakes_globs(part):
-            return False
-        if part.runs_others and not self.is_exact:
-            return False
-        return self._matches(part.words)
-
-    def find(self, sequence: Sequence) -> Literal["runs", "mentions"] | None:
-        """Return whether words the pattern matches are in `sequence`, and surely run."""
-        first = self.commands[0][0]
-        words = sequence.words
-        mentioned = False
-        for start, word in enumerate(words):
-            heads = {word, program_name(word)}
-            if _WILDCARD not in first and first not in heads:
-                continue
-            tails = _tails(words, start)
-            if any(self._matches((head, *words[at:])) for head in heads for at in tails):
-                if not (sequence.head_is_data or (start > 0 and sequence.tail_is_data)):
-                    return "runs"
-                mentioned = True
-            mentioned = mentioned or any(self._may_match(sequence, at) for at in tails)
-        return "mentions" if mentioned else None
-
-    def _may_match(self, sequence: Sequence, start: int) -> bool:
-        """Whether the words from `start` on may become the pattern's, after its first."""
-        wanted = self.commands[0][1:]
-        end = len(sequence.words)
-        for at, text in enumerate(wanted, start):
-            if at in sequence.dynamic:
-                return True
-            if _WILDCARD in text:
-                return any(later in sequence.dynamic for later in range(at, end))
-            if at >= end:
-                return False
-            word = sequence.words[at]
-            if word != text and not (_GLOB.search(word) and fnmatchcase(text, word)):
-                return False
-        # A word that is not known yet may become none at all.
-        rest = range(start + len(wanted), end)
-        return self.any_tail or all(later in sequence.dynamic for later in rest)
-
-    def _mistakes_globs(self, part: Part) -> bool:
-        """Whether a quoted `*` of the pattern would be taken for a pattern of the shell's."""
-        return part.has_globs and any(
-            mark in word for words in self.commands for word in words for mark in "*?[~"
-        )
-
-    def _matches(self, words: tuple[str, ...]) -> bool:
-        text = "\0".join(words)
-        first, *rest = "\0".join(self.commands[0]).split(_WILDCARD)
-        if not text.startswith(first):
-            return False
-        if not rest:
-            return text == first or (self.any_tail and text.startswith(first + "\0"))
-        position = len(first)
-        for piece in rest[:-1]:
-            found = text.find(piece, position)
-            if found < 0:
-                return False
-            position = found + len(piece)
-        last = rest[-1]
-        if self.any_tail:
-            return (text + "\0").find(last + "\0", position) >= 0
-        return text.endswith(last) and len(text) - len(last) >= position
-
-
-def _without_tail(text: str) -> tuple[str, bool]:
-    for tail in (":*", " *"):
-        if text.endswith(tail) and not text.endswith("\\" + tail):
-            return text.removesuffix(tail), True
-    return text, False
-
-
-def _tails(words: tuple[str, ...], start: int) -> list[int]:
-    """Return where what follows the word at `start` may begin: past options and their values."""
-    begins, pending = {start + 1}, [start + 1]
-    while pending:
-        at = pending.pop()
-        if at < len(words) and words[at].startswith("-"):
-            later = {at + 1, min(at + 2, len(words))} - begins
-            begins |= later
-            pending += later
-    return sorted(begins)
-
-
-_GLOB = re.compile(r"[*?\[]")
-_OPEN_END = re.compile(r"(?<!\\)[;\n]\s*$")
-_WILDCARD = "\x01"

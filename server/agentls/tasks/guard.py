@@ -12,7 +12,10 @@ SCRIPT = """\
 groups=' '
 while read -r verb group; do
   case $verb in
-    watch) groups="$groups$group " ;;
+    watch) case $groups in
+      *" $group "*) ;;
+      *) groups="$groups$group " ;;
+    esac ;;
     forget) case $groups in
       *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;;
     esac ;;
@@ -23,6 +26,12 @@ for group in $groups; do kill -s TERM -- "-$group"; done
 sleep 1
 for group in $groups; do kill -s KILL -- "-$group"; done
 """
+ANNOUNCE = """\
+trap '' PIPE
+echo "watch $$" 2>/dev/null >&0
+trap - PIPE
+exec "$0" "$@" </dev/null
+"""
 
 
 class Guard:
@@ -32,8 +41,21 @@ class Guard:
         self._groups: set[int] = set()
         self._shell: subprocess.Popen[bytes] | None = None
 
+    def announcing(self, command: list[str]) -> tuple[list[str], int]:
+        """Return how to start a command that has nothing to read, and its stdin.
+
+        It announces its own group before it becomes what it is, so that there is no moment in
+        which a killed server leaves it unwatched.
+        """
+        with suppress(OSError):
+            if self._shell is None or self._shell.poll() is not None:
+                self._start()
+        if self._shell is None or self._shell.stdin is None:
+            return command, subprocess.DEVNULL
+        return ["/bin/sh", "-c", ANNOUNCE, *command], self._shell.stdin.fileno()
+
     def watch(self, group: int) -> None:
-        """End this group when the server is gone."""
+        """End this group when the server is gone; one that has announced itself counts once."""
         self._groups.add(group)
         self._tell(f"watch {group}\n")
 

@@ -107,9 +107,10 @@ class _Command:
         self._ended = asyncio.Event()
         self._pipe, write_end = os.pipe()
         try:
+            arguments, stdin = _guard.announcing([_shell(), "-c", command])
             self._shell = subprocess.Popen(
-                [_shell(), "-c", command],
-                stdin=subprocess.DEVNULL,
+                arguments,
+                stdin=stdin,
                 stdout=write_end,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
