@@ -266,3 +266,44 @@ async def test_usage_is_counted_once_per_response_and_by_model(folder):
     usage = session.state.usage
     assert (usage.total.input_tokens, usage.total.output_tokens, usage.responses) == (30, 5, 2)
     assert list(usage.by_model) == [session.state.model.effective]
+
+
+async def test_a_search_leaves_out_what_the_rules_deny_to_read(folder):
+    (folder / ".env").write_text("alpha=secret\n")
+    session = await check(
+        folder,
+        script=[calls("Grep", pattern="alpha", output_mode="content"), says("Found.")],
+        denied=("Read(.env)",),
+        expect="""
+            turn started
+            Grep: ok
+            text: Found.
+            turn finished
+        """,
+    )
+    assert "a.txt" in results(session)[0]
+    assert "secret" not in results(session)[0]
+
+
+async def test_the_settings_of_the_user_are_not_edited_unasked(folder, tmp_path):
+    settings = tmp_path / "config" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text("{}")
+    await check(
+        folder,
+        script=[
+            calls("Read", file_path=str(settings)),
+            calls("Write", file_path=str(settings), content='{"model": "evil"}'),
+            says("No."),
+        ],
+        mode="bypassPermissions",
+        answers=["deny"],
+        expect="""
+            turn started
+            Read: ok
+            Write: asked, denied
+            text: No.
+            turn finished
+        """,
+    )
+    assert settings.read_text() == "{}"

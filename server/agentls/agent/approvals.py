@@ -1,13 +1,15 @@
 """From a tool call to a verdict, and from a verdict to the question a person is asked."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from agentls.agent.surroundings import Surroundings
-from agentls.permissions.policy import CallFacts, Verdict, decide
-from agentls.protocol.session_state import SessionState
+from agentls.permissions.policy import CallFacts, Verdict, decide, unreadable
+from agentls.protocol.session_state import Rule, SessionState
 from agentls.protocol.tool_calls import Approval, ApprovalOption, Decision, ToolCall
 from agentls.state.event_store import timestamp
+from agentls.tools.paths import absolute
 from agentls.tools.tool import Tool, ToolContext
 
 
@@ -23,9 +25,15 @@ def judge(
         written_paths=_absolute(tool.written_paths(arguments), surroundings.cwd),
         cwd=surroundings.cwd,
         roots=surroundings.roots,
+        filters_reads=tool.filters_reads,
+        protected=surroundings.protected,
     )
-    rules = (*surroundings.settings().rules, *state.permissions.rules)
-    return decide(facts, state.permissions.mode, rules)
+    return decide(facts, state.permissions.mode, _rules(state, surroundings))
+
+
+def must_not_see(state: SessionState, surroundings: Surroundings) -> Callable[[Path], bool]:
+    """Return which files a search leaves out, as the rules have it."""
+    return unreadable(_rules(state, surroundings), surroundings.cwd, surroundings.roots)
 
 
 def question(
@@ -88,5 +96,9 @@ def nobody_to_ask(verdict: Verdict) -> Decision:
     )
 
 
+def _rules(state: SessionState, surroundings: Surroundings) -> tuple[Rule, ...]:
+    return (*surroundings.settings().rules, *state.permissions.rules)
+
+
 def _absolute(paths: tuple[str, ...], cwd: Path) -> tuple[Path, ...]:
-    return tuple(cwd / Path(path).expanduser() for path in paths)
+    return tuple(absolute(path, cwd) for path in paths)

@@ -10,7 +10,12 @@ from agentls.agent.effects import SettingsWrites
 from agentls.agent.host import Host
 from agentls.agent.surroundings import Surroundings
 from agentls.agent.workspace import Workspace
-from agentls.config.folders import agentls_folder, user_data_folder, user_settings_path
+from agentls.config.folders import (
+    agentls_folder,
+    user_config_folder,
+    user_data_folder,
+    user_settings_path,
+)
 from agentls.config.layers import Flags, LoadedSettings, load_settings
 from agentls.config.secrets import credentials_from_environment
 from agentls.context.system_prompt import PromptSettings
@@ -48,7 +53,7 @@ def open_workspace(options: WorkspaceOptions, host: Host) -> Workspace:
     """
     for root in options.roots:
         check_folder(root)
-    roots = options.roots or (Path.home(),)
+    roots = options.roots or (_empty_folder(options.environment),)
     settings = read_settings(options)
     store, told = MemoryStore(), None
     if options.keep_sessions:
@@ -65,6 +70,7 @@ def open_workspace(options: WorkspaceOptions, host: Host) -> Workspace:
         model=options.model,
         prompt=options.prompt,
         max_rounds=options.max_rounds,
+        protected=(user_config_folder(options.environment),),
     )
     workspace = Workspace(surroundings, SettingsWrites(user_settings_path(options.environment)))
     if told:
@@ -101,6 +107,13 @@ def session_store(
     name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
     place = user_data_folder(environment) / f"{root.name}-{name}"
     return FolderStore(place), f"{root} cannot be written; its sessions are kept in {place}"
+
+
+def _empty_folder(environment: Mapping[str, str]) -> Path:
+    """Return where the agent works when no folder is open: not in the user's home."""
+    folder = user_data_folder(environment) / "no-folder" / "work"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
 
 
 def check_folder(folder: Path) -> None:

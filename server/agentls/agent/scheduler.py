@@ -168,6 +168,7 @@ class Scheduler:
             roots=self._surroundings.roots,
             files=self._surroundings.host.files,
             progress=show,
+            unreadable=approvals.must_not_see(self._chat.state, self._surroundings),
         )
 
     def _emit_started(self, item: _Ready) -> None:

@@ -30,6 +30,8 @@ class Surroundings:
     prompt: PromptSettings = field(default_factory=PromptSettings)
     max_rounds: int | None = None
     """After how many answers of the model a turn ends; None: it is not limited."""
+    protected: tuple[Path, ...] = ()
+    """Folders whose files always ask before they are written: the user's own settings."""
     clock: Clock = utc_now
 
     @property

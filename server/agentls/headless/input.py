@@ -9,7 +9,8 @@ import os
 import select
 import stat
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import orjson
@@ -22,6 +23,15 @@ FIRST_BYTE_SECONDS = 3.0
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class MessageLine:
+    """A line of stdin that holds a JSON object."""
+
+    number: int
+    """Counted from 1, empty lines included."""
+    message: dict[str, Any]
+
+
 def piped_text(fd: int, *, wait: bool) -> Iterator[str]:
     """Yield what is piped into `fd`, once; nothing where it is a terminal.
 
@@ -30,44 +40,61 @@ def piped_text(fd: int, *, wait: bool) -> Iterator[str]:
     """
     if os.isatty(fd):
         return
-    if not wait and stat.S_ISFIFO(os.fstat(fd).st_mode) and not _has_something(fd):
+    if not wait and _may_stay_silent(fd) and not _has_something(fd, FIRST_BYTE_SECONDS):
         return
     data = bytearray()
-    while chunk := os.read(fd, 1 << 16):
+    for chunk in chunks_of(fd):
         data += chunk
         if len(data) > MAX_STDIN_BYTES:
             raise InvalidRequest("more than 10 MiB on stdin; put it in a file and name the file")
     yield data.decode("utf-8", "replace")
 
 
-def message_lines(fd: int) -> Iterator[dict[str, Any]]:
+def chunks_of(fd: int) -> Iterator[bytes]:
+    """Yield what can be read from `fd`, to its end. Raises `InvalidRequest` where it cannot be."""
+    while True:
+        try:
+            chunk = os.read(fd, 1 << 16)
+        except BlockingIOError:  # whoever started us shares the pipe, and does not wait
+            _has_something(fd, None)
+            continue
+        except OSError as error:
+            raise InvalidRequest(f"stdin cannot be read: {error.strerror}") from error
+        if not chunk:
+            return
+        yield chunk
+
+
+def message_lines(chunks: Iterable[bytes]) -> Iterator[MessageLine]:
     """Yield the objects of a stream of JSON lines. Raises `InvalidRequest`, naming the line."""
     rest, number = b"", 0
-    while chunk := os.read(fd, 1 << 16):
+    for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             number += 1
             yield from _message(line, number)
         if len(rest) > MAX_STDIN_BYTES:
-            raise InvalidRequest(f"stdin, line {number + 1}: longer than 10 MiB")
+            raise _too_long(number + 1)
     yield from _message(rest, number + 1)
 
 
-def prompt_text(message: dict[str, Any]) -> str:
+def prompt_text(line: MessageLine) -> str:
     """Return the text of a `{"type": "user", "message": {...}}` line. Raises `InvalidRequest`."""
-    inner: Any = message.get("message")
+    inner: Any = line.message.get("message")
     content: Any = cast(dict[str, Any], inner).get("content") if isinstance(inner, dict) else None
-    if isinstance(content, str):
-        return content
     texts: list[Any] = []
-    if isinstance(content, list):
+    if isinstance(content, str):
+        texts = [content]
+    elif isinstance(content, list):
         texts = [_text_of(block) for block in cast(list[Any], content)]
-    if texts and all(isinstance(text, str) for text in texts):
-        return "\n\n".join(texts)
-    raise InvalidRequest(
-        "stdin: message.content must be a string or a list of text blocks, "
-        'as in {"type":"user","message":{"role":"user","content":"..."}}'
-    )
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise InvalidRequest(
+            f"stdin, line {line.number}: message.content must be a string or a list of text "
+            'blocks, as in {"type":"user","message":{"role":"user","content":"..."}}'
+        )
+    if not any(text.strip() for text in texts):
+        raise InvalidRequest(f"stdin, line {line.number}: the prompt has no text")
+    return "\n\n".join(texts)
 
 
 async def in_daemon_thread(make: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
@@ -101,14 +128,23 @@ def _text_of(block: Any) -> Any:
     return cast(dict[str, Any], block).get("text") if isinstance(block, dict) else None
 
 
-def _has_something(fd: int) -> bool:
+def _may_stay_silent(fd: int) -> bool:
+    """Whether it is a pipe, or the socket that some parents use for one."""
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _has_something(fd: int, seconds: float | None) -> bool:
+    """Wait for something to read, or the end; return whether it came."""
     if os.name == "nt":  # select works on sockets alone there
         return True
-    readable, _, _ = select.select([fd], [], [], FIRST_BYTE_SECONDS)
+    readable, _, _ = select.select([fd], [], [], seconds)
     return bool(readable)
 
 
-def _message(line: bytes, number: int) -> Iterator[dict[str, Any]]:
+def _message(line: bytes, number: int) -> Iterator[MessageLine]:
+    if len(line) > MAX_STDIN_BYTES:
+        raise _too_long(number)
     if not line.strip():
         return
     try:
@@ -117,4 +153,8 @@ def _message(line: bytes, number: int) -> Iterator[dict[str, Any]]:
         raise InvalidRequest(f"stdin, line {number}: not JSON: {error}") from error
     if not isinstance(message, dict):
         raise InvalidRequest(f"stdin, line {number}: not a JSON object")
-    yield message
+    yield MessageLine(number, cast(dict[str, Any], message))
+
+
+def _too_long(number: int) -> InvalidRequest:
+    return InvalidRequest(f"stdin, line {number}: longer than 10 MiB")

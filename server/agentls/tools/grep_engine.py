@@ -10,7 +10,7 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +45,8 @@ class Query:
     after: int = 0
     first_only: bool = False
     """One match in a file is enough."""
+    leaves_out: Callable[[Path], bool] = lambda path: False
+    """Files whose content must not be shown."""
 
 
 @dataclass(slots=True)
@@ -247,7 +249,8 @@ class _Collector:
 
     def _is_wanted(self, path: Path) -> bool:
         if path not in self._wanted:
-            self._wanted[path] = path == self._query.root or self._fits(path)
+            fits = path == self._query.root or self._fits(path)
+            self._wanted[path] = fits and not self._query.leaves_out(path)
         return self._wanted[path]
 
     def _fits(self, path: Path) -> bool:

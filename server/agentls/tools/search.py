@@ -4,6 +4,7 @@ import asyncio
 import heapq
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -129,6 +130,7 @@ class Grep(Tool[GrepInput]):
     )
     input_type = GrepInput
     read_only: ClassVar[bool] = True
+    filters_reads: ClassVar[bool] = True
 
     async def execute(self, arguments: GrepInput, context: ToolContext) -> ToolResult:
         """Search, and return what was found in the form asked for."""
@@ -141,7 +143,7 @@ class Grep(Tool[GrepInput]):
         if not exists(root):
             return unreadable(root, FileNotFoundError(), context.cwd)
         try:
-            findings = await search(_query(arguments, root))
+            findings = await search(_query(arguments, root, context.unreadable))
         except (OSError, ValueError) as error:
             return ToolResult.error(f"The search could not be started: {error}.")
         if findings.error:
@@ -233,7 +235,7 @@ def _listed(pattern: str, listing: _Listing, cwd: Path) -> ToolResult:
     return ToolResult.ok(text, f"Found {_counted(listing.total, 'file')} for {pattern}")
 
 
-def _query(arguments: GrepInput, root: Path) -> Query:
+def _query(arguments: GrepInput, root: Path, leaves_out: Callable[[Path], bool]) -> Query:
     content = arguments.output_mode == "content"
     return Query(
         pattern=arguments.pattern,
@@ -244,6 +246,7 @@ def _query(arguments: GrepInput, root: Path) -> Query:
         before=max(arguments.before, arguments.around) if content else 0,
         after=max(arguments.after, arguments.around) if content else 0,
         first_only=arguments.output_mode == "files_with_matches",
+        leaves_out=leaves_out,
     )
 
 

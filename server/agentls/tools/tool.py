@@ -77,6 +77,8 @@ class ToolContext:
     files: Files
     progress: Callable[[str], None] = lambda text: None
     """Shows the latest lines of output; replaces what was shown before."""
+    unreadable: Callable[[Path], bool] = lambda path: False
+    """Says which files' content the model must not see, whatever folder was searched."""
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -94,6 +96,8 @@ class Tool(ABC, Generic[I]):
     input_type: type[I]
     read_only: ClassVar[bool] = False
     """It changes nothing, and may run beside other calls that change nothing."""
+    filters_reads: ClassVar[bool] = False
+    """It leaves out what `ToolContext.unreadable` names, so a folder may be read around it."""
     timeout: ClassVar[float | None] = 120.0
     """Seconds after which the scheduler stops it; None where it keeps its own."""
 
