@@ -59,7 +59,7 @@ def question(
     return Approval(
         call_id=call.id,
         tool_name=tool.name,
-        title=tool.invocation(arguments),
+        title=tool.wish(arguments),
         detail=tool.preview(arguments, context),
         reason=verdict.reason,
         options=tuple(options),

@@ -1,12 +1,16 @@
 """What became of a prompt's run: the exit code, and what the result line says.
 
 0    the run did what it should
-1    the run failed: the model's side refused, the turn limit, a denied call with `fail`
+1    the run failed: the model's side refused, the turn limit, a log or a stdout that cannot be
+     written, an approval that nobody could give with `fail`
 2    usage: a flag, a file, a session, a model or a key that cannot be used
 75   the run failed for a reason that may pass: trying again is worth it
 130  stopped by SIGINT     143  stopped by SIGTERM
+
+Of several prompts in one run the last one decides.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentls.errors import (
@@ -17,7 +21,7 @@ from agentls.errors import (
     TryAgainLater,
     WorkspaceUnusable,
 )
-from agentls.headless.lines import PermissionDenial, ResultSubtype, TerminalReason
+from agentls.headless.lines import ResultSubtype, TerminalReason
 from agentls.protocol.session_state import SessionState
 from agentls.state.selectors import last_answer_text
 
@@ -42,12 +46,13 @@ INTERRUPTED = Outcome(
 )
 
 
-def outcome_of(
-    state: SessionState, denials: list[PermissionDenial], *, fail_on_denial: bool
-) -> Outcome:
-    """Return how the last turn ended."""
+def outcome_of(state: SessionState, turn_id: str, unasked: Sequence[str] = ()) -> Outcome:
+    """Return how a turn ended, the latest one if it ended at all.
+
+    It failed too where there are names of tools in `unasked`: their calls wanted an approval.
+    """
     last = state.last_turn
-    if last is None or last.status in ("cancelled", "interrupted"):
+    if last is None or last.id != turn_id or last.status in ("cancelled", "interrupted"):
         return INTERRUPTED
     if last.status == "maxTurns":
         text = "stopped at the limit of answers of the model (--max-turns)"
@@ -57,9 +62,12 @@ def outcome_of(
         if last.error.kind in _USAGE_KINDS:
             code = EXIT_USAGE
         return _failed("failed", last.error.message, code)
-    if denials and fail_on_denial:
-        names = ", ".join(denial.tool_name for denial in denials)
-        text = f"a call was denied ({names}), and --permission-prompt is fail"
+    if unasked:
+        names = ", ".join(dict.fromkeys(unasked))
+        text = (
+            f"an approval was needed that nobody could give ({names}), and --permission-prompt is "
+            "fail; allow such calls with --allowed-tools or --permission-mode"
+        )
         return _failed("permission_denied", text)
     return Outcome(EXIT_OK, "success", "completed", last_answer_text(state))
 

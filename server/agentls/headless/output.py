@@ -1,108 +1,149 @@
-"""Writes a run to stdout in one of three formats, and always ends it with a result."""
+"""Writes a run to stdout in one of three formats, and always ends it with a result.
 
+A thread writes: a reader that does not read holds up neither the turn nor a signal.
+"""
+
+import asyncio
+import contextlib
+import json
 import os
+import queue
+import select
+import stat
+import threading
 from collections.abc import Callable
 from typing import Literal
 
-from agentls.headless.lines import Line, PermissionDenial, ResultLine
-from agentls.headless.outcome import Outcome
-from agentls.headless.transcribe import api_usage, lines_of
-from agentls.protocol.content import Usage
-from agentls.protocol.events.conversation import AnswerFinished, ToolCallFinished, UsageRecorded
-from agentls.state.event_store import Moment
+from pydantic_core import PydanticSerializationError
+
+from agentls.headless.lines import Line, ResultLine
+from agentls.stdio import tell
 
 OutputFormat = Literal["text", "json", "stream-json"]
 
 
 class OutputClosed(Exception):
-    """Nobody reads stdout any more."""
+    """Nobody reads stdout any more, or it cannot be written."""
 
 
 class Output:
-    """Stdout of one run. Every line is written whole and at once."""
+    """Stdout of one run. Lines are written whole, at once and in order."""
 
     def __init__(self, fd: int, output_format: OutputFormat) -> None:
         self._fd = fd
         self._format = output_format
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._waiting = 0
+        self._changed = asyncio.Event()
+        self._on_closed: Callable[[], object] = lambda: None
+        self._thread: threading.Thread | None = None
         self.began = False
-        """Whether a line was written."""
+        """Whether there was a line."""
+        self.ended = False
+        """Whether the latest line was a result."""
         self.closed = False
         """Whether the reader went away."""
 
+    def start(self, on_closed: Callable[[], object]) -> None:
+        """Begin to write, in the running loop; `on_closed` is called when the reader goes away."""
+        self._on_closed = on_closed
+        loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(
+            target=self._write_all, args=(loop,), daemon=True, name="stdout"
+        )
+        self._thread.start()
+        if _is_write_end_of_pipe(self._fd):
+            # It becomes "readable" when nobody reads the other end.
+            loop.add_reader(self._fd, self._reader_left)
+
     def write_line(self, line: Line) -> None:
         """Write a line of stream-json; the other formats have none."""
-        self.began = True
+        self.began, self.ended = True, False
         if self._format == "stream-json":
-            self._write(line.model_dump_json() + "\n")
+            self._put(json_line(line))
 
     def write_result(self, result: ResultLine) -> None:
         """Write the end of a prompt's run: its text, or the result as one JSON object."""
+        self.ended = True
         if self._format != "text":
-            self._write(result.model_dump_json() + "\n")
+            self._put(json_line(result))
         elif not result.is_error:
-            self._write(result.result + "\n")
+            self._put((result.result + "\n").encode("utf-8", "replace"))
 
-    def _write(self, text: str) -> None:
-        data = text.encode("utf-8", "replace")
-        try:
-            while data:
-                data = data[os.write(self._fd, data) :]
-        except BrokenPipeError:
-            self.closed = True
+    async def written(self) -> None:
+        """Return when every line so far is written. Raises `OutputClosed`."""
+        while self._waiting and not self.closed:
+            self._changed.clear()
+            await self._changed.wait()
         if self.closed:
             raise OutputClosed
 
+    def stop_watching(self) -> None:
+        """Let go of the loop; what waits is written on."""
+        with contextlib.suppress(OSError, ValueError):
+            asyncio.get_running_loop().remove_reader(self._fd)
+        self._lines.put(None)
 
-class Recorder:
-    """Follows one prompt's run: prints its lines, and remembers what the result will say."""
+    def _put(self, data: bytes) -> None:
+        if not self.closed:
+            self._waiting += 1
+            self._lines.put(data)
 
-    def __init__(self, output: Output, on_closed: Callable[[], object]) -> None:
-        self._output = output
-        self._on_closed = on_closed
-        self.rounds = 0
-        self.denials: list[PermissionDenial] = []
-        self.usage = Usage()
-        self.by_model: dict[str, Usage] = {}
+    def _write_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Write line after line; runs in its own thread."""
+        while (data := self._lines.get()) is not None:
+            try:
+                _write(self._fd, data)
+            except OSError as error:
+                _call(loop, lambda error=error: self._fail(error))
+                return
+            _call(loop, self._took_one)
 
-    def __call__(self, new: Moment, old: Moment) -> None:
-        """Take an event."""
-        if new.envelope is None:
+    def _took_one(self) -> None:
+        self._waiting -= 1
+        self._changed.set()
+
+    def _fail(self, error: OSError) -> None:
+        if not isinstance(error, BrokenPipeError):
+            tell(f"stdout cannot be written: {error.strerror}")
+        self._reader_left()
+
+    def _reader_left(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            asyncio.get_running_loop().remove_reader(self._fd)
+        if self.closed:
             return
-        match new.envelope.event:
-            case AnswerFinished():
-                self.rounds += 1
-            case UsageRecorded() as recorded:
-                self.usage += recorded.usage
-                known = self.by_model.get(recorded.model, Usage())
-                self.by_model[recorded.model] = known + recorded.usage
-            case ToolCallFinished(outcome="denied") as finished:
-                call = new.state.calls[finished.call_id]
-                self.denials.append(
-                    PermissionDenial(
-                        tool_name=call.name, tool_use_id=call.id, tool_input=call.input
-                    )
-                )
-            case _:
-                pass
-        if self._output.closed:
-            return
+        self.closed = True
+        self._changed.set()
+        self._on_closed()
+
+
+def json_line(line: Line) -> bytes:
+    """Return a line as JSON; what UTF-8 cannot carry becomes a question mark."""
+    try:
+        return line.model_dump_json().encode() + b"\n"
+    except PydanticSerializationError:
+        # A lone surrogate, as the path of a folder may hold where its name is not UTF-8.
+        text = json.dumps(line.model_dump(), ensure_ascii=False)
+        return text.encode("utf-8", "replace") + b"\n"
+
+
+def _is_write_end_of_pipe(fd: int) -> bool:
+    if not stat.S_ISFIFO(os.fstat(fd).st_mode):
+        return False
+    import fcntl  # where there are such pipes, there is this
+
+    return fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY
+
+
+def _write(fd: int, data: bytes) -> None:
+    while data:
         try:
-            for line in lines_of(new):
-                self._output.write_line(line)
-        except OutputClosed:
-            self._on_closed()
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:  # whoever started us shares the pipe, and does not wait
+            select.select([], [fd], [])
 
-    def result(self, session_id: str, outcome: Outcome, duration_ms: int) -> ResultLine:
-        """Return the result line of what was followed."""
-        return ResultLine(
-            subtype=outcome.subtype,
-            is_error=outcome.reason != "completed",
-            result=outcome.text,
-            session_id=session_id,
-            num_turns=self.rounds,
-            duration_ms=duration_ms,
-            usage=api_usage(self.usage),
-            modelUsage={model: api_usage(usage) for model, usage in self.by_model.items()},
-            permission_denials=tuple(self.denials),
-            terminal_reason=outcome.reason,
-        )
+
+def _call(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+        loop.call_soon_threadsafe(function)

@@ -1,7 +1,6 @@
 """Where a run's prompts come from: the command line and a pipe, or lines of stream-json."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator, Callable
 
 from agentls.errors import InvalidRequest
@@ -55,8 +54,7 @@ async def message_prompts(
             yield text
     finally:
         reader.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await reader
+        await asyncio.wait([reader])
 
 
 def _user_text(line: MessageLine) -> str:

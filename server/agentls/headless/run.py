@@ -3,18 +3,18 @@
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from agentls.agent.open import WorkspaceOptions, open_workspace
 from agentls.agent.session import Session
 from agentls.agent.workspace import Workspace
 from agentls.errors import AgentError, InvalidRequest, UnknownSession
-from agentls.headless.input import in_daemon_thread, message_lines, piped_text, prompt_text
+from agentls.headless.input import MessageLine
 from agentls.headless.lines import ControlResponseLine, InitLine
 from agentls.headless.outcome import (
     EXIT_FAILED,
@@ -24,11 +24,18 @@ from agentls.headless.outcome import (
     outcome_of,
     outcome_of_error,
 )
-from agentls.headless.output import Output, OutputClosed, OutputFormat, Recorder
-from agentls.stdio import take_stdin, take_stdout
+from agentls.headless.output import Output, OutputClosed, OutputFormat
+from agentls.headless.prompts import message_prompts, text_prompts
+from agentls.headless.recorder import Recorder
+from agentls.state.app_store import AppMoment
+from agentls.stdio import take_stdin, take_stdout, tell
 from agentls.tools.disk_files import DiskFiles
 from agentls.tools.files import Files
 from agentls.version import VERSION
+
+LAST_WORDS_SECONDS = 2.0
+"""How long the last lines may take to be read once a signal has ended the run."""
+NOBODY_THERE = "the session went on in a script, where nobody can be asked"
 
 logger = logging.getLogger(__name__)
 
@@ -77,59 +84,124 @@ class _Run:
         self._stdin = stdin
         self._output = output
         self._stopped_by: signal.Signals | None = None
+        self._stopped = asyncio.Event()
         self._session: Session | None = None
+        self._turn_id: str | None = None
+        """Of the prompt that is being worked on."""
         self._running: asyncio.Task[int] | None = None
+        self._closing = False
 
     async def main(self) -> int:
         """Run until the prompts end, a signal comes, or nobody reads any more."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop, number)
+        self._output.start(on_closed=self._stop_work)
         self._running = asyncio.create_task(self._whole_run(), name="run")
-        try:
-            code = await self._running
-        except asyncio.CancelledError:
-            code = EXIT_FAILED
-        except OutputClosed:
+        await asyncio.wait([self._running])
+        code = self._code_of(self._running)
+        await self._last_words()
+        if self._output.closed:
             return EXIT_FAILED
         return 128 + self._stopped_by if self._stopped_by else code
+
+    def _code_of(self, run: asyncio.Task[int]) -> int:
+        try:
+            return run.result()
+        except (asyncio.CancelledError, OutputClosed):
+            return EXIT_FAILED
+        except Exception:
+            logger.exception("the run could not be ended as it should")
+            return EXIT_FAILED
+
+    async def _last_words(self) -> None:
+        """Wait until all is written; once a signal has come, for two seconds and no longer."""
+        writing = asyncio.create_task(self._output.written(), name="last words")
+        stopped = asyncio.create_task(self._stopped.wait(), name="signal")
+        await asyncio.wait([writing, stopped], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([writing], timeout=LAST_WORDS_SECONDS)
+        writing.cancel()
+        stopped.cancel()
+        await asyncio.gather(writing, stopped, return_exceptions=True)
+        self._output.stop_watching()
 
     async def _whole_run(self) -> int:
         workspace: Workspace | None = None
         try:
             workspace = open_workspace(self._options.workspace, ScriptHost())
-            for notice in workspace.app.now.state.notices:
-                sys.stderr.write(f"agentls: {notice.message}\n")
+            self._tell_notices(workspace)
             self._session = await self._find_session(workspace)
-            return await self._prompts(workspace, self._session)
-        except AgentError as error:
-            return self._end_badly(workspace, outcome_of_error(error))
+            self._output.write_line(self._init_line(workspace))
+            await self._finish_what_was_left(self._session)
+            return await self._prompts(self._session)
+        except OutputClosed:
+            return EXIT_FAILED
         except asyncio.CancelledError:
-            return self._end_badly(workspace, INTERRUPTED)
+            return EXIT_FAILED if self._output.ended else self._end_badly(workspace, INTERRUPTED)
+        except Exception as error:
+            if not isinstance(error, AgentError):
+                logger.exception("the run failed")
+            return self._end_badly(workspace, outcome_of_error(error))
         finally:
+            self._closing = True
             if workspace is not None:
                 await workspace.aclose()
 
+    def _tell_notices(self, workspace: Workspace) -> None:
+        """Tell the user what there is to tell, now and later."""
+        told: set[str] = set()
+
+        def tell_new(new: AppMoment) -> None:
+            for notice in new.state.notices:
+                if notice.id not in told:
+                    told.add(notice.id)
+                    tell(notice.message)
+
+        workspace.app.subscribe(lambda new, old: tell_new(new))
+        tell_new(workspace.app.now)
+
     async def _find_session(self, workspace: Workspace) -> Session:
-        if self._options.resume:
-            return await workspace.load_session(self._options.resume)
-        if not self._options.continue_latest:
+        options = self._options
+        if options.resume is None and not options.continue_latest:
             return await workspace.new_session()
+        if not options.workspace.keep_sessions:
+            raise InvalidRequest(
+                "--no-session keeps nothing and knows of nothing kept: leave it out to go on with "
+                "a session"
+            )
+        session = await workspace.load_session(await self._kept_session(workspace))
+        mode = options.workspace.mode
+        if mode is not None and mode != session.state.permissions.mode:
+            session.set_mode(mode)
+        return session
+
+    async def _kept_session(self, workspace: Workspace) -> str:
+        if self._options.resume is not None:
+            return self._options.resume
         kept = await workspace.list_sessions()
         if not kept:
             raise UnknownSession(
                 f"there is no session to continue in {workspace.surroundings.cwd}; "
                 "leave out --continue to begin one"
             )
-        return await workspace.load_session(kept[0].id)
+        return kept[0].id
 
-    async def _prompts(self, workspace: Workspace, session: Session) -> int:
+    async def _finish_what_was_left(self, session: Session) -> None:
+        """Let the session come to rest: a call that waits for an approval gets none here."""
+        recorder = Recorder(self._output)
+        unsubscribe = session.subscribe(recorder)
+        try:
+            for call in tuple(session.state.calls.values()):
+                if call.status == "waiting":
+                    session.answer_approval(call.id, "deny", reason=NOBODY_THERE)
+            await session.idle()
+        finally:
+            unsubscribe()
+
+    async def _prompts(self, session: Session) -> int:
         code: int | None = None
         async with aclosing(self._texts(session)) as texts:
             async for text in texts:
-                if code is None:
-                    workspace.surroundings.catalog.resolve(session.state.model.effective or "")
-                    self._output.write_line(self._init_line(workspace))
                 code = await self._one_prompt(session, text)
                 if self._stopped_by:
                     break
@@ -137,90 +209,65 @@ class _Run:
             raise InvalidRequest("no prompt: give one with -p TEXT, or on stdin")
         return code
 
-    async def _texts(self, session: Session) -> AsyncGenerator[str, None]:
-        prompt = self._options.prompt
+    def _texts(self, session: Session) -> AsyncGenerator[str, None]:
         if self._options.input_format == "text":
-            parts = [prompt or ""]
-            async for piped in in_daemon_thread(
-                lambda: piped_text(self._stdin, wait=prompt is None)
-            ):
-                parts.append(piped)
-            if text := "\n\n".join(part for part in parts if part.strip()):
-                yield text
-            return
-        if prompt:
-            yield prompt
-        async for text in self._message_texts(session):
-            yield text
+            return text_prompts(self._options.prompt, self._stdin)
+        control = partial(self._control, session)
+        return message_prompts(self._options.prompt, self._stdin, control)
 
-    async def _message_texts(self, session: Session) -> AsyncGenerator[str, None]:
-        """Yield the prompts of stdin; control requests are answered while a turn runs."""
-        texts: asyncio.Queue[str | Exception | None] = asyncio.Queue()
-
-        async def read() -> None:
-            try:
-                async for message in in_daemon_thread(lambda: message_lines(self._stdin)):
-                    if message.get("type") == "control_request":
-                        self._control(session, message)
-                    elif message.get("type") == "user":
-                        texts.put_nowait(prompt_text(message))
-                    else:
-                        raise InvalidRequest(
-                            f"stdin: type {message.get('type')!r} is not known here; "
-                            "send user or control_request"
-                        )
-                texts.put_nowait(None)
-            except (AgentError, OutputClosed) as error:
-                texts.put_nowait(error)
-
-        reader = asyncio.create_task(read(), name="stdin messages")
-        try:
-            while (text := await texts.get()) is not None:
-                if isinstance(text, Exception):
-                    raise text
-                yield text
-        finally:
-            reader.cancel()
-
-    def _control(self, session: Session, message: dict[str, Any]) -> None:
-        request: dict[str, Any] = message.get("request") or {}
-        response: dict[str, Any] = {"request_id": message.get("request_id")}
-        if request.get("subtype") == "interrupt":
-            turn = session.state.turn
-            response |= {"subtype": "success", "cancelled": bool(turn and session.cancel(turn.id))}
+    def _control(self, session: Session, line: MessageLine) -> None:
+        request = line.message.get("request")
+        subtype = (
+            cast(dict[str, Any], request).get("subtype") if isinstance(request, dict) else None
+        )
+        response: dict[str, Any] = {"request_id": line.message.get("request_id")}
+        if subtype == "interrupt":
+            cancelled = self._turn_id is not None and session.cancel(self._turn_id)
+            response |= {"subtype": "success", "cancelled": cancelled}
         else:
-            text = f"unknown control request {request.get('subtype')!r}; known: interrupt"
+            text = f"unknown control request {subtype!r}; known: interrupt"
             response |= {"subtype": "error", "error": text}
         self._output.write_line(ControlResponseLine(response=response))
 
     async def _one_prompt(self, session: Session, text: str) -> int:
-        recorder = Recorder(self._output, on_closed=self._stop_turn)
+        recorder = Recorder(self._output)
         began = monotonic()
         unsubscribe = session.subscribe(recorder)
         try:
-            session.prompt(text)
-            await session.idle()
+            outcome = await self._answer(session, text, recorder)
+        except asyncio.CancelledError:
+            outcome = INTERRUPTED
+        except AgentError as error:
+            outcome = outcome_of_error(error)
         finally:
+            self._turn_id = None
             unsubscribe()
-        if self._output.closed:
-            raise OutputClosed
-        fail_on_denial = self._options.permission_prompt == "fail"
-        outcome = outcome_of(session.state, recorder.denials, fail_on_denial=fail_on_denial)
-        duration = round((monotonic() - began) * 1000)
-        return self._end(recorder, outcome, duration)
+        code = self._end(recorder, outcome, round((monotonic() - began) * 1000))
+        if not self._stopped_by:
+            await self._output.written()
+        return code
+
+    async def _answer(self, session: Session, text: str, recorder: Recorder) -> Outcome:
+        turn_id = self._turn_id = session.prompt(text).turn_id
+        await session.idle()
+        fails = self._options.permission_prompt == "fail"
+        outcome = outcome_of(session.state, turn_id, recorder.unasked if fails else ())
+        if outcome.code == EXIT_OK:
+            await session.flush()
+        return outcome
 
     def _end(self, recorder: Recorder, outcome: Outcome, duration_ms: int) -> int:
         session_id = self._session.id if self._session else ""
         self._output.write_result(recorder.result(session_id, outcome, duration_ms))
         if outcome.code != EXIT_OK:
-            sys.stderr.write(f"agentls: {outcome.text}\n")
+            tell(outcome.text)
         return outcome.code
 
     def _end_badly(self, workspace: Workspace | None, outcome: Outcome) -> int:
         """End a run that cannot go on: with a first line where none was written, and a last."""
         if not self._output.began:
             self._output.write_line(self._init_line(workspace))
-        return self._end(Recorder(self._output, on_closed=self._stop_turn), outcome, 0)
+        return self._end(Recorder(self._output), outcome, 0)
 
     def _init_line(self, workspace: Workspace | None) -> InitLine:
         options, state = self._options.workspace, self._session and self._session.state
@@ -235,9 +282,16 @@ class _Run:
 
     def _stop(self, number: signal.Signals) -> None:
         self._stopped_by = number
-        if not self._stop_turn() and self._running is not None:
-            self._running.cancel()
+        self._stopped.set()
+        self._stop_work()
 
-    def _stop_turn(self) -> bool:
-        turn = self._session.state.turn if self._session else None
-        return self._session is not None and turn is not None and self._session.cancel(turn.id)
+    def _stop_work(self) -> None:
+        """End the prompt that is being worked on, or else the whole run."""
+        if self._closing or self._running is None:
+            return
+        if (
+            self._session is None
+            or self._turn_id is None
+            or not self._session.cancel(self._turn_id)
+        ):
+            self._running.cancel()

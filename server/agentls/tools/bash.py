@@ -59,9 +59,9 @@ class Bash(Tool[BashInput]):
             return ToolResult.error(f"The command could not be started: {error}.")
         return _result(arguments, result)
 
-    def invocation(self, arguments: BashInput) -> str:
+    def subject(self, arguments: BashInput) -> str:
         """Name the command."""
-        return f"Running {_short(arguments.command)}"
+        return _short(arguments.command)
 
     def command(self, arguments: BashInput) -> str | None:
         """Return the command."""

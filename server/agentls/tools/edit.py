@@ -45,6 +45,7 @@ class Edit(Tool[EditInput]):
         "gets CRLF. Nothing but the matched text changes."
     )
     input_type = EditInput
+    verbs: ClassVar[tuple[str, str]] = ("Edit", "Editing")
 
     async def execute(self, arguments: EditInput, context: ToolContext) -> ToolResult:
         """Edit the file, if the match leaves no doubt."""
@@ -77,9 +78,9 @@ class Edit(Tool[EditInput]):
             return unwritable(path, error, context.cwd)
         return await asyncio.to_thread(_result, path, name, before, after, found, stale)
 
-    def invocation(self, arguments: EditInput) -> str:
+    def subject(self, arguments: EditInput) -> str:
         """Name the file."""
-        return f"Editing {arguments.file_path}"
+        return arguments.file_path
 
     def written_paths(self, arguments: EditInput) -> tuple[str, ...]:
         """Return the file."""

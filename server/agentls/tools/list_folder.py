@@ -33,6 +33,7 @@ class ListFolder(Tool[ListFolderInput]):
         f"At most {MOST_ENTRIES:,} come. To find files by name use Glob, by content Grep."
     )
     input_type = ListFolderInput
+    verbs: ClassVar[tuple[str, str]] = ("List", "Listing")
     read_only: ClassVar[bool] = True
 
     async def execute(self, arguments: ListFolderInput, context: ToolContext) -> ToolResult:
@@ -47,9 +48,9 @@ class ListFolder(Tool[ListFolderInput]):
             return unreadable(folder, error, context.cwd)
         return _result(folder, entries, context.cwd)
 
-    def invocation(self, arguments: ListFolderInput) -> str:
+    def subject(self, arguments: ListFolderInput) -> str:
         """Name the folder."""
-        return f"Listing {arguments.path}"
+        return arguments.path
 
     def read_paths(self, arguments: ListFolderInput) -> tuple[str, ...]:
         """Return the folder."""

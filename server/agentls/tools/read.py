@@ -48,6 +48,7 @@ class Read(Tool[ReadInput]):
         "change it."
     )
     input_type = ReadInput
+    verbs: ClassVar[tuple[str, str]] = ("Read", "Reading")
     read_only: ClassVar[bool] = True
 
     async def execute(self, arguments: ReadInput, context: ToolContext) -> ToolResult:
@@ -67,9 +68,9 @@ class Read(Tool[ReadInput]):
             page = _page(content.data, first, limit)
         return _result(path, name, content, page)
 
-    def invocation(self, arguments: ReadInput) -> str:
+    def subject(self, arguments: ReadInput) -> str:
         """Name the file."""
-        return f"Reading {arguments.file_path}"
+        return arguments.file_path
 
     def read_paths(self, arguments: ReadInput) -> tuple[str, ...]:
         """Return the file."""

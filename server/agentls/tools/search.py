@@ -67,6 +67,7 @@ class Glob(Tool[GlobInput]):
         ".gitignore leaves out come only where no other matches."
     )
     input_type = GlobInput
+    verbs: ClassVar[tuple[str, str]] = ("Find", "Finding")
     read_only: ClassVar[bool] = True
 
     async def execute(self, arguments: GlobInput, context: ToolContext) -> ToolResult:
@@ -83,9 +84,9 @@ class Glob(Tool[GlobInput]):
             stop.set()
         return _listed(arguments.pattern, listing, context.cwd)
 
-    def invocation(self, arguments: GlobInput) -> str:
+    def subject(self, arguments: GlobInput) -> str:
         """Name the pattern."""
-        return f"Finding {arguments.pattern}"
+        return arguments.pattern
 
     def read_paths(self, arguments: GlobInput) -> tuple[str, ...]:
         """Return the folder."""
@@ -129,6 +130,7 @@ class Grep(Tool[GrepInput]):
         "the latest changed first, or with output_mode the lines or the counts."
     )
     input_type = GrepInput
+    verbs: ClassVar[tuple[str, str]] = ("Search for", "Searching for")
     read_only: ClassVar[bool] = True
     filters_reads: ClassVar[bool] = True
 
@@ -154,10 +156,10 @@ class Grep(Tool[GrepInput]):
             )
         return await asyncio.to_thread(_found, arguments, findings, context.cwd)
 
-    def invocation(self, arguments: GrepInput) -> str:
+    def subject(self, arguments: GrepInput) -> str:
         """Name the pattern."""
         where = f" in {arguments.path}" if arguments.path else ""
-        return f"Searching for {arguments.pattern!r}{where}"
+        return f"{arguments.pattern!r}{where}"
 
     def read_paths(self, arguments: GrepInput) -> tuple[str, ...]:
         """Return the file or folder."""

@@ -94,6 +94,8 @@ class Tool(ABC, Generic[I]):
     description: ClassVar[str]
     """For the model: what it does, when to use it, what it returns."""
     input_type: type[I]
+    verbs: ClassVar[tuple[str, str]] = ("Run", "Running")
+    """What it does, for a person: as a wish, and while it does it."""
     read_only: ClassVar[bool] = False
     """It changes nothing, and may run beside other calls that change nothing."""
     filters_reads: ClassVar[bool] = False
@@ -105,9 +107,17 @@ class Tool(ABC, Generic[I]):
     async def execute(self, arguments: I, context: ToolContext) -> ToolResult:
         """Do it. Cancellation stops everything the call began; nothing else is raised."""
 
+    def subject(self, arguments: I) -> str:
+        """Say what a call is about, in a few words: "src/main.py"."""
+        return self.name
+
+    def wish(self, arguments: I) -> str:
+        """Say what a call is to do, in one line: "Read src/main.py"."""
+        return f"{self.verbs[0]} {self.subject(arguments)}"
+
     def invocation(self, arguments: I) -> str:
         """Say what a call is doing, in one line: "Reading src/main.py"."""
-        return f"Running {self.name}"
+        return f"{self.verbs[1]} {self.subject(arguments)}"
 
     def read_paths(self, arguments: I) -> tuple[str, ...]:
         """Return the paths a call reads, as given; permission rules are matched on them."""
@@ -123,7 +133,7 @@ class Tool(ABC, Generic[I]):
 
     def preview(self, arguments: I, context: ToolContext) -> str:
         """Return what a person should see before allowing a call: a diff, a command."""
-        return self.invocation(arguments)
+        return self.wish(arguments)
 
     def input_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the arguments, as plain as it can be.

@@ -37,6 +37,7 @@ class Write(Tool[WriteInput]):
         "file had CRLF line ends or a byte order mark, it keeps them."
     )
     input_type = WriteInput
+    verbs: ClassVar[tuple[str, str]] = ("Write", "Writing")
 
     async def execute(self, arguments: WriteInput, context: ToolContext) -> ToolResult:
         """Write the file, if nothing is lost by it that was not seen."""
@@ -61,9 +62,9 @@ class Write(Tool[WriteInput]):
             return unwritable(path, error, context.cwd)
         return await _result(path, before, after, kept, context)
 
-    def invocation(self, arguments: WriteInput) -> str:
+    def subject(self, arguments: WriteInput) -> str:
         """Name the file."""
-        return f"Writing {arguments.file_path}"
+        return arguments.file_path
 
     def written_paths(self, arguments: WriteInput) -> tuple[str, ...]:
         """Return the file."""
