@@ -21,7 +21,7 @@ PROMPT = """\
 find "5 / 9" in *.py
 replace "celsius * 5 / 9 + 32" with "celsius * 9 / 5 + 32" in temperature.py
 run python3 -m unittest -q"""
-MARKS = {"completed": "[x]", "inProgress": "[~]", "pending": "[ ]"}
+MARKS = {"completed": "●", "inProgress": "◐", "pending": "○"}
 BOLD, DIM, GREEN, RED, PLAIN = (
     ("\033[1m", "\033[2m", "\033[32m", "\033[31m", "\033[0m") if sys.stdout.isatty() else [""] * 5
 )
@@ -65,7 +65,7 @@ async def second_server(workspace: Path) -> str:
     editor = await Editor.start(workspace)
     loaded = await editor.request("agent/session/load", {"sessionId": SESSION})
     state = loaded["snapshot"]["state"]
-    say(f"{len(state['history'])} messages, plan: {plan(state['todos'])}")
+    say(f"{len(state['history'])} messages; the plan: {progress(state['todos'])}")
     status = await editor.prompt("read temperature.py")
     await editor.end()
     return status
@@ -157,7 +157,7 @@ class Editor:
                     elif part["type"] == "toolCall":
                         self.calls[part["id"]] = part["name"]
             case "todosChanged":
-                say(f"  {DIM}plan{PLAIN}  {plan(event['todos'])}")
+                say(f"  {BOLD}Plan{PLAIN}  {progress(event['todos'])}")
             case "approvalRequested":
                 self.approve(event["approval"])
             case "toolCallFinished" if self.calls[event["callId"]] != "TodoWrite":
@@ -181,15 +181,22 @@ class Editor:
         self.send({"id": number, "method": "agent/approval/answer", "params": params})
 
 
-def plan(todos: list[dict[str, Any]]) -> str:
-    """Return a plan in one line."""
-    return "  ".join(f"{MARKS[todo['status']]} {todo['content']}" for todo in todos)
+def progress(todos: list[dict[str, Any]]) -> str:
+    """Return how far a plan is, in one line."""
+    marks = "".join(MARKS[todo["status"]] for todo in todos)
+    now = [todo["activeForm"] for todo in todos if todo["status"] == "inProgress"]
+    return f"{GREEN}{marks}{PLAIN}  {now[0] if now else 'all done'}"
 
 
 def show_diff(before: str, after: str) -> None:
     """Print how a file changed."""
     lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), "temperature.py", "temperature.py", lineterm="", n=1
+        before.splitlines(),
+        after.splitlines(),
+        "temperature.py",
+        "temperature.py",
+        lineterm="",
+        n=1,
     )
     say(coloured("\n".join(f"  {line}" for line in lines)))
 
