@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from agentls.lsp.handlers import Handlers
+from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.methods import REQUESTS, handler_name
 from agentls.protocol.requests import SessionNewResult, StateDidChangeParams
 from agentls.protocol.session_state import SessionSnapshot
-from agentls.protocol.events.envelope import Envelope
 from agentls.state.reduce import reduce
 from agentls.state.selectors import slices
 from tests.support.raw_client import RpcError
@@ -130,9 +130,7 @@ async def test_a_saved_session_is_resumed_by_another_server(folder):
         snapshot = (await it.ask("session/load", sessionId="s1"))["snapshot"]
         (approval,) = snapshot["slices"]["approvals"]
         assert snapshot["slices"]["activity"]["status"] == "waiting"
-        await it.ask(
-            "approval/answer", sessionId="s1", callId=approval["callId"], optionId="allow"
-        )
+        await it.ask("approval/answer", sessionId="s1", callId=approval["callId"], optionId="allow")
         finished = await it.event("turnFinished")
         assert finished["status"] == "completed"
         assert it.events("toolCallFinished")[0]["content"][0]["text"].startswith("hi")
