@@ -27,7 +27,7 @@ help:
 	@touch $@
 
 $(NPM_STAMP): client-vscode/package-lock.json
-	cd client-vscode && npm ci --no-audit --no-fund --loglevel=error
+	cd client-vscode && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 demo: .venv/.run

@@ -651,7 +651,7 @@ export interface ThinkingPart {
 /** A moment in UTC, ISO 8601 with milliseconds: 2026-11-30T14:56:35.123Z. */
 export type Timestamp = string;
 
-/** The session got a name, by the user or from its first prompt. */
+/** The user gave the session a name. */
 export interface TitleChanged {
   type: "titleChanged";
   title: string;

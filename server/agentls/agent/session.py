@@ -264,7 +264,8 @@ class Session:
             raise UnknownCall(f"tool call {call_id!r} does not wait for an approval")
         said = call.decision
         how = f"{said.behaviour} ({said.reason})" if said else call.outcome
-        raise ApprovalAlreadyAnswered(f"the approval of {call_id!r} is settled already: {how}")
+        wish = call.approval.title
+        raise ApprovalAlreadyAnswered(f"the approval of “{wish}” is settled already: {how}")
 
     def _finished_call(self, call_id: str) -> ToolCall | None:
         for entry in reversed(self.state.history):

@@ -1,21 +1,27 @@
 """The command `agentls` and its flags; what a command needs is imported when it runs."""
 
 import argparse
+import io
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from agentls.errors import AgentError
+from agentls.stdio import tell
 from agentls.version import VERSION
 
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
-EXIT_USAGE = 2
+EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # None where it was closed from the start
+            stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
     logging.basicConfig(
         stream=sys.stderr,
@@ -23,10 +29,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         format="agentls: %(levelname)s %(name)s: %(message)s",
     )
     try:
-        return options.command(options)
+        return _carry_out(options)
     except AgentError as error:
-        sys.stderr.write(f"agentls: {error}\n")
+        tell(str(error))
         return EXIT_USAGE
+    except BrokenPipeError:
+        # Nobody reads any more; what is still in the buffer must not be tried again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return EXIT_FAILED
+    except OSError as error:
+        tell(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def _carry_out(options: argparse.Namespace) -> int:
+    code = options.command(options)
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdout.flush()
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -164,7 +186,6 @@ def _generate(options: argparse.Namespace) -> int:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return int(text)

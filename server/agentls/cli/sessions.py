@@ -8,24 +8,28 @@ from typing import assert_never
 import orjson
 
 from agentls.agent.open import session_store
+from agentls.cli.folder import absolute_folder
+from agentls.errors import LogUnreadable
 from agentls.protocol.content import TextPart
 from agentls.protocol.history import Answer, CallResult, UserMessage
 from agentls.protocol.requests import SessionSummary
 from agentls.protocol.session_state import SessionState
 from agentls.sessions.chain import replay
+from agentls.stdio import tell
 
 _MARKS = {"ok": "done", "error": "failed", "denied": "denied", "cancelled": "cancelled"}
 
 
 def list_sessions(folder: Path, *, as_json: bool) -> int:
     """Print the sessions kept for `folder`, newest first."""
-    store, _ = session_store(folder.absolute(), os.environ)
+    folder = absolute_folder(folder)
+    store, _ = session_store(folder, os.environ)
     summaries = store.list()
     if as_json:
         rows = [summary.model_dump(mode="json", by_alias=True) for summary in summaries]
         sys.stdout.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
     elif not summaries:
-        sys.stdout.write(f"no sessions in {folder.absolute()}\n")
+        sys.stdout.write(f"no sessions in {folder}\n")
     else:
         for summary in summaries:
             sys.stdout.write(_row(summary) + "\n")
@@ -34,11 +38,14 @@ def list_sessions(folder: Path, *, as_json: bool) -> int:
 
 def show_session(folder: Path, session_id: str, *, as_json: bool) -> int:
     """Print one session. Raises `UnknownSession` and `LogUnreadable`."""
-    store, _ = session_store(folder.absolute(), os.environ)
+    store, _ = session_store(absolute_folder(folder), os.environ)
     loaded = store.load(session_id)
-    state = replay(loaded.envelopes)
     for problem in loaded.problems:
-        sys.stderr.write(f"agentls: line {problem.line}: {problem.message}\n")
+        tell(f"session {session_id}, line {problem.line}: {problem.message}")
+    try:
+        state = replay(loaded.envelopes)
+    except LogUnreadable as error:
+        raise LogUnreadable(f"session {session_id}: {error}") from error
     sys.stdout.write(state.model_dump_json(indent=2) if as_json else as_markdown(state))
     sys.stdout.write("\n")
     return 0

@@ -193,7 +193,7 @@ class HeadMoved(SessionEvent):
 
 
 class TitleChanged(SessionEvent):
-    """The session got a name, by the user or from its first prompt."""
+    """The user gave the session a name."""
 
     type: Literal["titleChanged"] = "titleChanged"
     title: str

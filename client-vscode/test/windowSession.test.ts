@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { RequestType } from "vscode-languageclient/node";
+import type { Connection } from "../src/connection";
+import { WindowSession } from "../src/windowSession";
+import { envelope, prompt, SESSION, snapshot } from "./fixtures";
+
+type Answers = Record<string, (params: Record<string, unknown>) => unknown>;
+
+class FakeServer implements Connection {
+  readonly sent: [string, Record<string, unknown>][] = [];
+
+  constructor(private readonly answers: Answers) {}
+
+  async request<P, R>(type: RequestType<P, R, void>, params: P): Promise<R> {
+    const fields = params as Record<string, unknown>;
+    this.sent.push([type.method, fields]);
+    const answer = this.answers[type.method];
+    if (answer === undefined) throw new Error(`Unhandled method ${type.method}`);
+    return answer(fields) as R;
+  }
+
+  methods(): string[] {
+    return this.sent.map(([method]) => method);
+  }
+}
+
+function memory(remembered?: string) {
+  let id = remembered;
+  return {
+    get: () => id,
+    set: async (sessionId: string | undefined) => {
+      id = sessionId;
+    },
+  };
+}
+
+const NEW: Answers = {
+  "agent/session/new": () => ({ sessionId: SESSION, snapshot: snapshot() }),
+  "agent/session/prompt": ({ turnId }) => ({ turnId, queued: false }),
+};
+
+test("the first prompt begins a session, which the window remembers", async () => {
+  const server = new FakeServer(NEW);
+  const kept = memory();
+  const session = new WindowSession(server, kept);
+  await Promise.all([session.prompt("One"), session.prompt("Two")]);
+  assert.deepEqual(server.methods(), [
+    "agent/session/new",
+    "agent/session/prompt",
+    "agent/session/prompt",
+  ]);
+  assert.equal(kept.get(), SESSION);
+  const turnIds = server.sent.slice(1).map(([, params]) => params["turnId"]);
+  assert.equal(new Set(turnIds).size, 2);
+});
+
+test("the window's last session is continued", async () => {
+  const server = new FakeServer({
+    ...NEW,
+    "agent/session/load": () => ({ snapshot: snapshot({ title: "Before" }) }),
+  });
+  const session = new WindowSession(server, memory(SESSION));
+  await session.resume();
+  assert.equal(session.view?.title, "Before");
+  await session.prompt("Go on");
+  assert.deepEqual(server.methods(), ["agent/session/load", "agent/session/prompt"]);
+});
+
+test("a session that is gone is forgotten, and the user is told", async () => {
+  const server = new FakeServer({
+    "agent/session/load": () => {
+      throw new Error("No session s1.");
+    },
+  });
+  const kept = memory(SESSION);
+  await assert.rejects(new WindowSession(server, kept).resume(), /No session s1/);
+  assert.equal(kept.get(), undefined);
+});
+
+test("a refused prompt leaves nothing half open", async () => {
+  let refuse = true;
+  const server = new FakeServer({
+    ...NEW,
+    "agent/session/new": () => {
+      if (refuse) throw new Error("The workspace cannot be entered.");
+      return { sessionId: SESSION, snapshot: snapshot() };
+    },
+  });
+  const session = new WindowSession(server, memory());
+  await assert.rejects(session.prompt("One"), /cannot be entered/);
+  refuse = false;
+  assert.deepEqual((await session.prompt("Two")).queued, false);
+});
+
+test("a missing event is made up for by a fresh snapshot", async () => {
+  const server = new FakeServer({
+    ...NEW,
+    "agent/state/get": () => ({ snapshot: snapshot({ title: "Fresh" }, {}, 7) }),
+  });
+  const session = new WindowSession(server, memory());
+  await session.startNew();
+  const fresh = new Promise<void>((resolve) => {
+    session.onDidChange((view) => {
+      if (view?.title === "Fresh") resolve();
+    });
+  });
+  session.receiveEvent(envelope(7, prompt("Hello")));
+  await fresh;
+  assert.deepEqual([session.view?.eventSeq, session.view?.stale], [7, false]);
+});
+
+test("a reset replaces what the window holds of its session, and of no other", async () => {
+  const session = new WindowSession(new FakeServer(NEW), memory());
+  await session.startNew();
+  session.receiveReset({ sessionId: "s2", snapshot: snapshot({ title: "Other" }, {}, 9) });
+  assert.equal(session.view?.title, null);
+  session.receiveReset({ sessionId: SESSION, snapshot: snapshot({ title: "Whole" }, {}, 9) });
+  assert.deepEqual([session.view?.title, session.view?.eventSeq], ["Whole", 9]);
+});
+
+test("a model chosen before the first prompt is what the session begins with", async () => {
+  const server = new FakeServer({ ...NEW, "agent/model/set": () => ({}) });
+  const session = new WindowSession(server, memory());
+  await session.setModel("offline");
+  await session.setModel("opus");
+  assert.deepEqual(server.sent, [
+    ["agent/session/new", { model: "offline" }],
+    ["agent/model/set", { sessionId: SESSION, model: "opus" }],
+  ]);
+});
+
+test("cancel without a turn asks the server nothing", async () => {
+  const server = new FakeServer(NEW);
+  const session = new WindowSession(server, memory());
+  await session.startNew();
+  assert.equal(await session.cancel(), false);
+  assert.deepEqual(server.methods(), ["agent/session/new"]);
+});
+
+test("listeners hear of changes until they leave, and of nothing that is no change", async () => {
+  const session = new WindowSession(new FakeServer(NEW), memory());
+  let heard = 0;
+  const leave = session.onDidChange(() => {
+    heard += 1;
+  });
+  await session.startNew();
+  session.receiveEvent(envelope(1, prompt("Known already")));
+  assert.equal(heard, 1);
+  leave();
+  session.receiveEvent(envelope(2, prompt("Hello")));
+  assert.equal(heard, 1);
+});
