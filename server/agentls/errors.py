@@ -15,7 +15,6 @@ never the server.
     │   └── UnknownQueueItem
     ├── WrongPhase                understood, but not now
     │   ├── ApprovalAlreadyAnswered
-    │   ├── TurnNotRunning
     │   └── SessionClosed
     ├── ConfigurationError        settings, credentials, files given by the user
     │   ├── NoCredentials
@@ -75,10 +74,6 @@ class WrongPhase(AgentError):
 
 class ApprovalAlreadyAnswered(WrongPhase):
     """Another answer came first."""
-
-
-class TurnNotRunning(WrongPhase):
-    """The turn named is not the one that runs."""
 
 
 class SessionClosed(WrongPhase):

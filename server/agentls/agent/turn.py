@@ -26,6 +26,7 @@ from agentls.protocol.events.conversation import (
     UsageRecorded,
 )
 from agentls.state.event_store import Moment
+from agentls.state.selectors import message_count
 from agentls.tools.registry import ToolRegistry
 
 logger = logging.getLogger(__name__)
@@ -158,7 +159,7 @@ def finish_turn(
             parent=turn.message_id,
             status=status,
             error=error,
-            message_count=len(chat.state.history),
+            message_count=message_count(chat.state),
             duration_ms=max(0, round(elapsed.total_seconds() * 1000)),
         ),
         turn_id=turn.id,

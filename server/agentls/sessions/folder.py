@@ -33,7 +33,6 @@ class FolderStore:
     def __init__(self, agentls_folder: Path) -> None:
         self._agentls_folder = agentls_folder
         self._sessions = agentls_folder / "sessions"
-        self._logs: set[FolderLog] = set()
 
     def create(self, session_id: str) -> SessionLog:
         """Begin a log; see the port."""
@@ -62,11 +61,6 @@ class FolderStore:
         summaries = [summary for summary in found if summary is not None]
         return tuple(sorted(summaries, key=lambda summary: summary.updated_at, reverse=True))
 
-    def flush_now(self) -> None:
-        """Write everything, blocking; see the port."""
-        for log in tuple(self._logs):
-            log.flush_now()
-
     def prepare(self) -> None:
         """Make the folder, closed to others, with a `.gitignore` of its own. Raises OSError."""
         self._sessions.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -74,14 +68,8 @@ class FolderStore:
         if not gitignore.exists():
             gitignore.write_text(GITIGNORE, encoding="utf-8")
 
-    def forget(self, log: "FolderLog") -> None:
-        """Stop flushing a log that was closed."""
-        self._logs.discard(log)
-
     def _open(self, session_id: str, *, begun: bool) -> SessionLog:
-        log = FolderLog(self, session_id, self._path(session_id), begun=begun)
-        self._logs.add(log)
-        return log
+        return FolderLog(self, session_id, self._path(session_id), begun=begun)
 
     def _path(self, session_id: str) -> Path:
         if not session_id or not all(char.isalnum() or char in "-_" for char in session_id):
@@ -122,12 +110,6 @@ class FolderLog:
             await self.flush()
         finally:
             self._writer.close()
-            self._store.forget(self)
-
-    def flush_now(self) -> None:
-        """Write what is pending, blocking. Raises `LogNotWritten`."""
-        if self._begun:
-            self._writer.write_now()
 
     def _prepare_folder(self) -> None:
         try:

@@ -33,9 +33,6 @@ class MemoryStore:
         summaries = [summary for summary in found if summary is not None]
         return tuple(sorted(summaries, key=lambda summary: summary.updated_at, reverse=True))
 
-    def flush_now(self) -> None:
-        """Do nothing: all is kept already."""
-
 
 class MemoryLog:
     """One session's events."""

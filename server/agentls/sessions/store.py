@@ -60,7 +60,3 @@ class SessionStore(Protocol):
     def list(self) -> tuple[SessionSummary, ...]:
         """Return what is kept, newest first. Blocking."""
         ...
-
-    def flush_now(self) -> None:
-        """Write everything at once, blocking; for exit paths that have no event loop any more."""
-        ...
