@@ -1,0 +1,127 @@
+---The names of the messages this client sends and takes, and the shapes of what they carry.
+---
+---The whole protocol is in protocol-docs/reference.md; here stands what this client reads.
+
+---@class agentls.Envelope
+---@field seq integer Counts what is kept; a passing event bears the number of the last kept one.
+---@field sessionId string
+---@field chatId string
+---@field turnId string|nil
+---@field event agentls.Event
+
+---@class agentls.Event
+---@field type string
+---@field [string] any
+
+---@class agentls.Delta
+---@field sessionId string
+---@field chatId string
+---@field partId string
+---@field offset integer In Unicode code points.
+---@field text string
+
+---@class agentls.ApprovalOption
+---@field id string
+---@field kind "allowOnce"|"allowSession"|"deny"
+---@field label string
+
+---@class agentls.Approval
+---@field callId string
+---@field toolName string
+---@field title string
+---@field detail string
+---@field reason string
+---@field options agentls.ApprovalOption[]
+
+---@class agentls.Decision
+---@field behaviour "allow"|"deny"
+---@field decidedBy "user"|"rule"|"mode"|"host"
+---@field reason string
+
+---@class agentls.FileChange
+---@field path string
+---@field kind "created"|"modified"|"deleted"
+---@field addedLines integer
+---@field removedLines integer
+
+---@class agentls.ToolCall
+---@field id string
+---@field name string
+---@field invocation string|nil
+---@field input table|nil
+---@field status "streaming"|"ready"|"waiting"|"running"|"finished"
+---@field approval agentls.Approval|nil
+---@field decision agentls.Decision|nil
+---@field progress string|nil
+---@field outcome "ok"|"error"|"denied"|"cancelled"|nil
+---@field summary string|nil
+---@field changes agentls.FileChange[]|nil
+
+---@class agentls.Todo
+---@field content string
+---@field activeForm string
+---@field status "pending"|"inProgress"|"completed"
+
+---@class agentls.ErrorInfo
+---@field kind string
+---@field message string
+
+---@class agentls.Activity
+---@field status "idle"|"running"|"waiting"|"error"
+---@field label string
+---@field turnId string|nil
+---@field error agentls.ErrorInfo|nil
+
+---@class agentls.Slices The parts of a session that a view shows.
+---@field model {session: string|nil, default: string|nil}|nil
+---@field permissions {mode: string}|nil
+---@field todos agentls.Todo[]|nil
+---@field activity agentls.Activity|nil
+---@field approvals agentls.Approval[]|nil
+---@field title string|nil
+
+---@class agentls.Snapshot
+---@field seq integer
+---@field state table
+---@field slices agentls.Slices
+
+---@class agentls.Notice
+---@field id string
+---@field level "info"|"warning"|"error"
+---@field message string
+
+---@class agentls.SessionSummary
+---@field id string
+---@field title string|nil
+---@field lastPrompt string|nil
+---@field updatedAt string
+---@field messageCount integer
+
+---@class agentls.Error What a request was refused with.
+---@field code integer
+---@field message string
+---@field told boolean|nil The user has seen it already.
+
+local M = {}
+
+M.VERSION = 1
+
+M.SESSION_NEW = "agent/session/new"
+M.SESSION_LOAD = "agent/session/load"
+M.SESSION_LIST = "agent/session/list"
+M.SESSION_PROMPT = "agent/session/prompt"
+M.TURN_CANCEL = "agent/turn/cancel"
+M.APPROVAL_ANSWER = "agent/approval/answer"
+M.MODEL_LIST = "agent/model/list"
+M.MODEL_SET = "agent/model/set"
+M.MODE_SET = "agent/mode/set"
+M.STATE_GET = "agent/state/get"
+
+M.SESSION_EVENT = "agent/session/event"
+M.SESSION_DELTA = "agent/session/delta"
+M.STATE_DID_CHANGE = "agent/state/didChange"
+M.APP_DID_CHANGE = "agent/app/didChange"
+
+M.MODES = { "default", "acceptEdits", "plan", "dontAsk", "bypassPermissions" }
+
+return M
