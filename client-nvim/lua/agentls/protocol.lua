@@ -119,6 +119,7 @@ M.STATE_GET = "agent/state/get"
 
 M.SESSION_EVENT = "agent/session/event"
 M.SESSION_DELTA = "agent/session/delta"
+M.SESSION_DID_RESET = "agent/session/didReset"
 M.STATE_DID_CHANGE = "agent/state/didChange"
 M.APP_DID_CHANGE = "agent/app/didChange"
 

@@ -32,6 +32,7 @@ local waiting = {}
 function M.follow()
   connection.on(protocol.SESSION_EVENT, M.take_event)
   connection.on(protocol.SESSION_DELTA, M.take_delta)
+  connection.on(protocol.SESSION_DID_RESET, M.take_reset)
   connection.on(protocol.STATE_DID_CHANGE, M.take_slices)
   connection.on_end(function()
     for _, session in pairs(known) do
@@ -247,6 +248,20 @@ function M.take_delta(params)
     return M.reload(session)
   end
   M.announce(session, "conversation")
+end
+
+---Begin again from a snapshot: this editor did not read fast enough for single events.
+---@private
+---@param params table
+function M.take_reset(params)
+  local reset = null.strip(params)
+  local session = known[reset.sessionId]
+  if not session or session.stale then
+    return
+  end
+  M.replace(session.id, reset.snapshot)
+  M.announce(session, "replaced")
+  M.announce(session, "slices")
 end
 
 ---@private

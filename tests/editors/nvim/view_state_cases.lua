@@ -127,4 +127,22 @@ it("no module makes a global", function()
   equal(#vim.tbl_keys(_G), #before)
 end)
 
+
+it("a reset takes the place of all that was told before", function()
+  local sessions = require("agentls.sessions")
+  local function snapshot(seq, title)
+    return { seq = seq, state = { history = {}, calls = {} }, slices = slices({ title = title }) }
+  end
+  sessions.adopt("reset", snapshot(1, "before"))
+  local told = {}
+  sessions.on_change(function(session, what)
+    table.insert(told, session.id .. " " .. what)
+  end)
+  sessions.take_reset({ sessionId = "reset", snapshot = snapshot(9, "after") })
+  equal(sessions.get("reset").slices.title, "after")
+  equal(told, { "reset replaced", "reset slices" })
+  sessions.take_reset({ sessionId = "of another editor", snapshot = snapshot(2, "?") })
+  equal(sessions.get("of another editor"), nil)
+end)
+
 harness.run()
