@@ -116,11 +116,11 @@ async def test_commands_side_by_side_do_not_mix(bench: Workbench) -> None:
     assert [told(result) for result in results] == [f"{n}\n[exit code {n}]" for n in range(1, 9)]
 
 
-def test_running_is_announced_and_judged_by_its_command(bench: Workbench) -> None:
+async def test_running_is_announced_and_judged_by_its_command(bench: Workbench) -> None:
     arguments = tool.input_type(command="pytest -q\necho done")
     assert tool.invocation(arguments) == "Running pytest -q..."
     assert tool.command(arguments) == "pytest -q\necho done"
-    assert tool.preview(arguments, bench.context()) == "pytest -q\necho done"
+    assert await tool.preview(arguments, bench.context()) == "pytest -q\necho done"
     assert len(tool.invocation(tool.input_type(command="x" * 500))) < 100
     assert not tool.read_only
     assert tool.timeout is None

@@ -238,31 +238,31 @@ async def test_emptying_a_file_is_shown_without_a_crash(bench: Workbench) -> Non
     assert (bench.cwd / "a.txt").read_bytes() == b""
 
 
-def preview(bench: Workbench, name: str, old: str, new: str, **rest: bool) -> str:
+async def preview(bench: Workbench, name: str, old: str, new: str, **rest: bool) -> str:
     arguments = tool.input_type(file_path=name, old_string=old, new_string=new, **rest)
-    return tool.preview(arguments, bench.context())
+    return await tool.preview(arguments, bench.context())
 
 
-def test_preview_is_a_diff_of_the_file(bench: Workbench) -> None:
+async def test_preview_is_a_diff_of_the_file(bench: Workbench) -> None:
     bench.write("a.txt", "one\ntwo\nthree\n")
-    assert preview(bench, "a.txt", "two", "2") == (
+    assert await preview(bench, "a.txt", "two", "2") == (
         "--- a.txt\n+++ a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
     )
 
 
-def test_preview_of_an_edit_that_cannot_work_says_so(bench: Workbench) -> None:
+async def test_preview_of_an_edit_that_cannot_work_says_so(bench: Workbench) -> None:
     bench.write("a.txt", "one\none\n")
-    assert "will fail: old_string matches nowhere" in preview(bench, "a.txt", "two", "2")
-    assert "will fail: old_string matches in 2 places" in preview(bench, "a.txt", "one", "1")
-    assert preview(bench, "none.txt", "one", "1") == (
+    assert "will fail: old_string matches nowhere" in await preview(bench, "a.txt", "two", "2")
+    assert "will fail: old_string matches in 2 places" in await preview(bench, "a.txt", "one", "1")
+    assert await preview(bench, "none.txt", "one", "1") == (
         "--- none.txt\n+++ none.txt\n@@ -1,1 +1,1 @@\n-one\n\\ No newline at end of file\n"
         "+1\n\\ No newline at end of file\n"
     )
 
 
-def test_preview_is_cut(bench: Workbench) -> None:
+async def test_preview_is_cut(bench: Workbench) -> None:
     bench.write("a.txt", "one\n")
-    assert len(preview(bench, "a.txt", "one", "two\n" * 100_000)) < 21_000
+    assert len(await preview(bench, "a.txt", "one", "two\n" * 100_000)) < 21_000
 
 
 def test_editing_is_announced_and_judged_by_its_path() -> None:

@@ -154,28 +154,28 @@ async def test_what_the_disk_says_reaches_the_model(bench: Workbench) -> None:
         assert result.changes == ()
 
 
-def preview(bench: Workbench, name: str, content: str) -> str:
-    return tool.preview(tool.input_type(file_path=name, content=content), bench.context())
+async def preview(bench: Workbench, name: str, content: str) -> str:
+    return await tool.preview(tool.input_type(file_path=name, content=content), bench.context())
 
 
-def test_preview_is_a_diff_that_keeps_the_style(bench: Workbench) -> None:
+async def test_preview_is_a_diff_that_keeps_the_style(bench: Workbench) -> None:
     bench.write("a.txt", b"one\r\ntwo\r\n")
-    assert preview(bench, "a.txt", "one\n2\n") == (
+    assert await preview(bench, "a.txt", "one\n2\n") == (
         "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n one\r\n-two\r\n+2\r\n"
     )
 
 
-def test_preview_of_a_new_file_adds_all_lines(bench: Workbench) -> None:
-    assert preview(bench, "new.txt", "one\n") == (
+async def test_preview_of_a_new_file_adds_all_lines(bench: Workbench) -> None:
+    assert await preview(bench, "new.txt", "one\n") == (
         "--- new.txt\n+++ new.txt\n@@ -0,0 +1,1 @@\n+one\n"
     )
 
 
-def test_preview_does_not_grow_without_bounds(bench: Workbench) -> None:
-    assert len(preview(bench, "new.txt", "x\n" * 100_000)) < 21_000
+async def test_preview_does_not_grow_without_bounds(bench: Workbench) -> None:
+    assert len(await preview(bench, "new.txt", "x\n" * 100_000)) < 21_000
     bench.write("big.txt", b"x" * (PREVIEWED + 1))
-    assert "too large or not readable" in preview(bench, "big.txt", "new")
-    assert "+new" in preview(bench, "a\0b", "new")
+    assert "too large or not readable" in await preview(bench, "big.txt", "new")
+    assert "+new" in await preview(bench, "a\0b", "new")
 
 
 def test_writing_is_announced_and_judged_by_its_path() -> None:

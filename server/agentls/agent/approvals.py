@@ -36,7 +36,7 @@ def must_not_see(state: SessionState, surroundings: Surroundings) -> Callable[[P
     return unreadable(_rules(state, surroundings), surroundings.cwd, surroundings.roots)
 
 
-def question(
+async def question(
     call: ToolCall,
     tool: Tool[Any],
     arguments: Any,
@@ -60,7 +60,7 @@ def question(
         call_id=call.id,
         tool_name=tool.name,
         title=tool.wish(arguments),
-        detail=tool.preview(arguments, context),
+        detail=await tool.preview(arguments, context),
         reason=verdict.reason,
         options=tuple(options),
         requested_at=timestamp(surroundings.clock()),

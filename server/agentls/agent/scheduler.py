@@ -57,7 +57,7 @@ class Scheduler:
 
         Cancelled, it stops the tools and leaves the calls as they are.
         """
-        ready = [found for call in self._first_group(calls) if (found := self._prepare(call))]
+        ready = [found for call in self._first_group(calls) if (found := await self._prepare(call))]
         if not ready:
             return
         for item in ready:
@@ -93,7 +93,7 @@ class Scheduler:
         tool = self._surroundings.tools.get(call.name)
         return tool is not None and tool.read_only
 
-    def _prepare(self, call: ToolCall) -> _Ready | None:
+    async def _prepare(self, call: ToolCall) -> _Ready | None:
         """Return the call if it may run now; otherwise finish it, or ask about it."""
         tool = self._surroundings.tools.get(call.name)
         if tool is None:
@@ -109,9 +109,9 @@ class Scheduler:
         if isinstance(arguments, ToolResult):
             self._emit_finished(call, "error", arguments)
             return None
-        return self._judge(call, tool, arguments)
+        return await self._judge(call, tool, arguments)
 
-    def _judge(self, call: ToolCall, tool: Tool[Any], arguments: Any) -> _Ready | None:
+    async def _judge(self, call: ToolCall, tool: Tool[Any], arguments: Any) -> _Ready | None:
         verdict = approvals.judge(tool, arguments, self._chat.state, self._surroundings)
         answered = call.decision
         if verdict.behaviour == "deny":
@@ -125,7 +125,9 @@ class Scheduler:
         if not self._surroundings.host.can_ask():
             return self._deny(call, approvals.nobody_to_ask(verdict))
         context = self._context(call)
-        approval = approvals.question(call, tool, arguments, verdict, context, self._surroundings)
+        approval = await approvals.question(
+            call, tool, arguments, verdict, context, self._surroundings
+        )
         self._emit(ApprovalRequested(parent=call.message_id, approval=approval))
         return None
 

@@ -67,7 +67,7 @@ class Bash(Tool[BashInput]):
         """Return the command."""
         return arguments.command
 
-    def preview(self, arguments: BashInput, context: ToolContext) -> str:
+    async def preview(self, arguments: BashInput, context: ToolContext) -> str:
         """Return the command whole."""
         return arguments.command
 

@@ -13,7 +13,7 @@ from agentls.tools.paths import absolute, read_variable, shown
 from agentls.tools.read import not_text, unreadable
 from agentls.tools.splice import Splice, find_splices, spliced
 from agentls.tools.tool import Tool, ToolContext, ToolInput, ToolResult
-from agentls.tools.write import change_of, on_disk, unwritable
+from agentls.tools.write import change_of, as_seen, unwritable
 
 SNIPPET_CONTEXT = 4
 """Lines shown before and after an edit."""
@@ -86,17 +86,17 @@ class Edit(Tool[EditInput]):
         """Return the file."""
         return (arguments.file_path,)
 
-    def preview(self, arguments: EditInput, context: ToolContext) -> str:
-        """Return a unified diff of what is on disk; of the two strings where that cannot be."""
+    async def preview(self, arguments: EditInput, context: ToolContext) -> str:
+        """Return a unified diff of the file; of the two strings where that cannot be."""
         path = absolute(arguments.file_path, context.cwd)
         name = shown(path, context.cwd)
-        before = on_disk(path)
+        before = await as_seen(path, context)
         if before is None or _senseless(arguments):
             return unified(arguments.old_string.encode(), arguments.new_string.encode(), name)
         found = find_splices(before, arguments.old_string, arguments.new_string)
         if not found or (len(found) > 1 and not arguments.replace_all):
             places = "nowhere" if not found else f"in {len(found)} places"
-            return f"{self.invocation(arguments)}\n(will fail: old_string matches {places})"
+            return f"{self.wish(arguments)}\n(will fail: old_string matches {places})"
         return unified(before, spliced(before, found), name)
 
 

@@ -131,7 +131,7 @@ class Tool(ABC, Generic[I]):
         """Return the shell command a call runs, where it runs one."""
         return None
 
-    def preview(self, arguments: I, context: ToolContext) -> str:
+    async def preview(self, arguments: I, context: ToolContext) -> str:
         """Return what a person should see before allowing a call: a diff, a command."""
         return self.wish(arguments)
 

@@ -70,12 +70,12 @@ class Write(Tool[WriteInput]):
         """Return the file."""
         return (arguments.file_path,)
 
-    def preview(self, arguments: WriteInput, context: ToolContext) -> str:
-        """Return a unified diff against what is on disk."""
+    async def preview(self, arguments: WriteInput, context: ToolContext) -> str:
+        """Return a unified diff against what the file holds."""
         path = absolute(arguments.file_path, context.cwd)
-        data = on_disk(path)
+        data = await as_seen(path, context)
         if data is None and exists(path):
-            return f"{self.invocation(arguments)}\n(too large or not readable for a preview)"
+            return f"{self.wish(arguments)}\n(too large or not readable for a preview)"
         before = None if data is None else FileContent.of(data)
         after, _ = _in_the_style_of(before, arguments.content)
         return unified(data or b"", after, shown(path, context.cwd))
@@ -113,14 +113,13 @@ def change_of(path: Path, before: FileContent | None, after: FileContent) -> Fil
     )
 
 
-def on_disk(path: Path) -> bytes | None:
+async def as_seen(path: Path, context: ToolContext) -> bytes | None:
     """Return a file's bytes for a preview; None where it is missing, too large, not readable."""
     try:
-        if not path.is_file() or path.stat().st_size > PREVIEWED:
-            return None
-        return path.read_bytes()
+        data = (await context.files.read(path)).data
     except (OSError, ValueError):
         return None
+    return data if len(data) <= PREVIEWED else None
 
 
 def _not_seen(path: Path, before: FileContent, context: ToolContext) -> ToolResult | None:
