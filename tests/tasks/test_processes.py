@@ -39,7 +39,7 @@ def lives(pid: int) -> bool:
 
 async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  another process makes it true
+        while not condition():
             await asyncio.sleep(0.01)
 
 

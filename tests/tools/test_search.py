@@ -333,7 +333,7 @@ async def test_program_that_cannot_be_started_is_an_error(
 
 async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  another process makes it true
+        while not condition():
             await asyncio.sleep(0.01)
 
 

@@ -13,7 +13,7 @@ from agentls.tools.paths import absolute, read_variable, shown
 from agentls.tools.read import not_text, unreadable
 from agentls.tools.splice import Splice, find_splices, spliced
 from agentls.tools.tool import Tool, ToolContext, ToolInput, ToolResult
-from agentls.tools.write import change_of, as_seen, unwritable
+from agentls.tools.write import as_seen, change_of, unwritable
 
 SNIPPET_CONTEXT = 4
 """Lines shown before and after an edit."""
