@@ -75,19 +75,18 @@ async def test_a_turn_streams_asks_edits_and_is_on_disk(folder):
 
         text = it.events("answerFinished")[-1]["parts"][0]
         assert it.streamed()[text["id"]] == text["text"] == "All done. 😀 " * 20
-        seen = it.slices()
-        assert seen["activity"]["status"] == "idle"
+        seen = await it.at_rest()
         assert (seen["approvals"], seen["queue"]) == ([], [])
         assert seen["usage"]["responses"] == 3
 
         told = [p for p in it.client.notifications("agent/session/event")]
         kept = [p for p in told if "parent" in p["event"] or p["event"]["type"] != "answerStarted"]
         assert [p["seq"] for p in kept] == sorted(p["seq"] for p in kept)
+        assert await it.client.shut_down() == 0
         log = (folder / ".agentls/sessions/s1.jsonl").read_text().split("\n")[1:-1]
         on_disk = [json.loads(line) for line in log]
         durable = [p for p in told if p["event"]["type"] not in ("answerStarted", "partStarted")]
         assert on_disk[-len(durable) :] == durable
-        assert await it.client.shut_down() == 0
 
 
 async def test_a_snapshot_and_the_events_after_it_make_the_state_of_the_server(folder):

@@ -71,6 +71,15 @@ class Editor:
             merged |= params
         return merged
 
+    async def at_rest(self) -> dict[str, Any]:
+        """Wait until the slices say that nothing runs, and return them."""
+
+        def rests() -> bool:
+            return self.slices().get("activity", {}).get("status") in ("idle", "error")
+
+        await self.client.wait_until(rests, "the session at rest")
+        return self.slices()
+
     def streamed(self) -> dict[str, str]:
         """Return the text each part was streamed with; every piece must continue it."""
         parts: dict[str, str] = {}
