@@ -65,9 +65,9 @@ Event = dict[str, Any]
 class MessagesApi:
     """The server; `serving` starts and stops it."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int) -> None:
         self.url = ""
-        self.requests: deque[dict[str, Any]] = deque(maxlen=100)
+        self.requests: deque[dict[str, Any]] = deque(maxlen=kept)
         self.headers: dict[str, str] = {}
         self.connections = 0
         self.hung_up = asyncio.Event()
@@ -322,9 +322,9 @@ async def _read_request(
 
 
 @asynccontextmanager
-async def serving(port: int = 0) -> AsyncIterator[MessagesApi]:
-    """Serve on loopback; leaving ends every connection."""
-    api = MessagesApi()
+async def serving(port: int = 0, kept: int = 100) -> AsyncIterator[MessagesApi]:
+    """Serve on loopback, remembering the latest `kept` requests; leaving ends every connection."""
+    api = MessagesApi(kept)
     connections: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -357,7 +357,7 @@ async def main() -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    async with serving(parser.parse_args().port) as api:
+    async with serving(parser.parse_args().port, kept=1) as api:
         print(api.url.rpartition(":")[2], flush=True)
         await stopped.wait()
 

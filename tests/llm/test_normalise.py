@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentls.llm.anthropic import request_body
+from agentls.llm.model import ModelRequest
 from agentls.llm.normalise import (
     BEGINNING,
     INTERRUPTED,
@@ -56,7 +58,6 @@ def result(call_id: str, *texts: str, outcome: CallOutcome | None = "ok") -> Cal
             id=call_id,
             message_id="a",
             name="Read",
-            display_name="Read",
             invocation="Reading",
             input={},
             status="finished",
@@ -330,3 +331,19 @@ def test_converting_another_branch_is_converting_at_once(
     conversation.messages([*shared, *one])
 
     assert conversation.messages([*shared, *other]) == messages_from_history([*shared, *other])
+
+
+@given(HISTORIES, st.data())
+def test_what_is_encoded_once_is_what_would_be_sent(entries: list[Entry], data: st.DataObject):
+    conversation, history, length = Conversation(), History(), 0
+    while length < len(entries):
+        step = data.draw(st.integers(1, len(entries) - length))
+        for entry in entries[length : length + step]:
+            history = history.append(entry)
+        length += step
+        messages = conversation.messages(history)
+        known = conversation.encoded
+        assert orjson.loads(b"[" + known.json + b"]") == list(messages[: known.count])
+        request = ModelRequest("m", "", messages, encoded=known)
+        plain = ModelRequest("m", "", messages)
+        assert orjson.loads(request_body(request)) == orjson.loads(request_body(plain))

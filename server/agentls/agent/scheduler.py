@@ -6,8 +6,9 @@ reads the edited file, and two Reads side by side cost the time of one.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from agentls.agent import approvals
@@ -170,8 +171,14 @@ class Scheduler:
             roots=self._surroundings.roots,
             files=self._surroundings.host.files,
             progress=show,
-            unreadable=approvals.must_not_see(self._chat.state, self._surroundings),
+            unreadable=self._unreadable(call),
         )
+
+    def _unreadable(self, call: ToolCall) -> Callable[[Path], bool]:
+        tool = self._surroundings.tools.get(call.name)
+        if tool is None or not tool.filters_reads:
+            return lambda path: False
+        return approvals.must_not_see(self._chat.state, self._surroundings)
 
     def _emit_started(self, item: _Ready) -> None:
         self._emit(

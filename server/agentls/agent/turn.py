@@ -88,7 +88,8 @@ class Turn:
             model=name,
             system=chat.system_prompt(),
             messages=chat.conversation.messages(chat.state.history),
-            tools=_specs(self._surroundings.tools),
+            tools=tool_specs(self._surroundings.tools),
+            encoded=chat.conversation.encoded,
         )
         parent = chat.state.head
         assembler = AnswerAssembler(chat.new_message_id(), name, self._emit, chat.is_call_taken)
@@ -167,7 +168,7 @@ def finish_turn(
 
 
 @cache
-def _specs(registry: ToolRegistry) -> tuple[ToolSpec, ...]:
+def tool_specs(registry: ToolRegistry) -> tuple[ToolSpec, ...]:
     """Return the tools as the model sees them; making a schema takes longer than using it."""
     return tuple(
         ToolSpec(tool.name, tool.description, tool.input_schema())

@@ -8,6 +8,7 @@ from agentls.agent.chat import Chat
 from agentls.agent.effects import Effect, Effects, SettingsWrites
 from agentls.agent.session import Session
 from agentls.agent.surroundings import Surroundings
+from agentls.agent.turn import tool_specs
 from agentls.context.environment import git_branch, platform_name, shell_name
 from agentls.errors import AgentError, StorageError, UnknownSession
 from agentls.llm.catalog import DEFAULT_MODEL
@@ -113,6 +114,7 @@ class Workspace:
 
     async def prepare(self) -> None:
         """Do ahead of time what the first prompt would have to wait for."""
+        tool_specs(self._around.tools)
         try:
             await self._around.catalog.prepare(self.app.now.state.default_model or "")
         except AgentError as error:

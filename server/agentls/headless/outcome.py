@@ -17,6 +17,7 @@ from agentls.errors import (
     AgentError,
     ConfigurationError,
     InvalidRequest,
+    LogUnreadable,
     NotFound,
     TryAgainLater,
     WorkspaceUnusable,
@@ -27,6 +28,7 @@ from agentls.state.selectors import last_answer_text
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_RETRY = 0, 1, 2, 75
 
+_USAGE_ERRORS = (ConfigurationError, NotFound, InvalidRequest, WorkspaceUnusable, LogUnreadable)
 _USAGE_KINDS = {"NoCredentials", "UnknownModel", "BadScenario", "BadSettings", "KeyRefused"}
 
 
@@ -78,7 +80,7 @@ def outcome_of_error(error: Exception) -> Outcome:
         return _failed("failed", f"a fault in agentls: {type(error).__name__}: {error}")
     if isinstance(error, TryAgainLater):
         return _failed("failed", str(error), EXIT_RETRY)
-    if isinstance(error, ConfigurationError | NotFound | InvalidRequest | WorkspaceUnusable):
+    if isinstance(error, _USAGE_ERRORS):
         return _failed("usage", str(error), EXIT_USAGE)
     return _failed("failed", str(error))
 

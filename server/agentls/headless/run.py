@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 from agentls.agent.open import WorkspaceOptions, open_workspace
 from agentls.agent.session import Session
 from agentls.agent.workspace import Workspace
-from agentls.errors import AgentError, InvalidRequest, UnknownSession
+from agentls.errors import AgentError, InvalidRequest, LogUnreadable, UnknownSession
 from agentls.headless.input import MessageLine
 from agentls.headless.lines import ControlResponseLine, InitLine
 from agentls.headless.outcome import (
@@ -169,7 +169,11 @@ class _Run:
                 "--no-session keeps nothing and knows of nothing kept: leave it out to go on with "
                 "a session"
             )
-        session = await workspace.load_session(await self._kept_session(workspace))
+        session_id = await self._kept_session(workspace)
+        try:
+            session = await workspace.load_session(session_id)
+        except LogUnreadable as error:
+            raise LogUnreadable(f"session {session_id} cannot be resumed: {error}") from error
         mode = options.workspace.mode
         if mode is not None and mode != session.state.permissions.mode:
             session.set_mode(mode)
@@ -259,7 +263,7 @@ class _Run:
     def _end(self, recorder: Recorder, outcome: Outcome, duration_ms: int) -> int:
         session_id = self._session.id if self._session else ""
         self._output.write_result(recorder.result(session_id, outcome, duration_ms))
-        if outcome.code != EXIT_OK:
+        if outcome.code != EXIT_OK and not self._output.closed:
             tell(outcome.text)
         return outcome.code
 

@@ -6,7 +6,6 @@ The SDK takes over a second to import, so that happens in a thread, on the first
 
 import asyncio
 import contextlib
-import json
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -18,7 +17,7 @@ import orjson
 from agentls.config.secrets import Credentials
 from agentls.errors import ConfigurationError, ModelError, RequestRefused, StreamBroken, Unreachable
 from agentls.llm.model import ModelRequest, StreamEvent
-from agentls.llm.normalise import sendable_text
+from agentls.llm.normalise import encode, sendable_text
 from agentls.llm.server_errors import Refusal, Server, one_line, retry_after_seconds
 
 if TYPE_CHECKING:
@@ -211,12 +210,10 @@ def request_body(request: ModelRequest) -> bytes:
     if request.system:
         text = sendable_text(request.system)
         body["system"] = [{"type": "text", "text": text, "cache_control": CACHE_UP_TO_HERE}]
-    body["messages"] = _marked(request.messages)
-    try:
-        return orjson.dumps(body)
-    except TypeError:
-        # A number of more than 64 bits, which a tool's input may hold and orjson does not take.
-        return json.dumps(body).encode()
+    known = request.encoded
+    rest = encode(_marked(request.messages)[known.count :])[1:-1]
+    messages = b",".join(part for part in (known.json, rest) if part)
+    return b'%b,"messages":[%b]}' % (encode(body)[:-1], messages)
 
 
 def _marked(messages: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:

@@ -20,6 +20,17 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class EncodedPrefix:
+    """The first `count` messages of a request, as the JSON items of an array.
+
+    Encoding a long conversation anew for each call costs more than all else in a call.
+    """
+
+    count: int = 0
+    json: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One call of the model."""
 
@@ -30,6 +41,8 @@ class ModelRequest:
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int = 16_384
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    encoded: EncodedPrefix = EncodedPrefix()
+    """What of `messages` is encoded already, for a model that can use it."""
 
 
 class Model(Protocol):

@@ -6,14 +6,17 @@ next message, results first and in the order of the calls; no block is empty; ca
 thinking goes back whole or not at all and never ends a message.
 """
 
+import json
 import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, assert_never
 
+import orjson
 from pydantic import JsonValue
 
+from agentls.llm.model import EncodedPrefix
 from agentls.protocol.content import (
     AnswerPart,
     RedactedThinkingPart,
@@ -22,7 +25,7 @@ from agentls.protocol.content import (
     ThinkingPart,
     ToolCallPart,
 )
-from agentls.protocol.history import Answer, CallResult, UserMessage
+from agentls.protocol.history import Answer, CallResult, History, UserMessage
 
 Entry = UserMessage | Answer | CallResult
 Message = dict[str, Any]
@@ -52,6 +55,7 @@ class Conversation:
         """Return the messages to send. A history that ends in an answer ends in one here too."""
         if not self._continued_by(history):
             self._begin()
+        self._latest = history if isinstance(history, History) else None
         rest = history[len(self._closed_entries) :]
         begins = [0, *(i for i, entry in enumerate(rest) if i and isinstance(entry, Answer))]
         for begin, end in pairwise(begins):
@@ -62,7 +66,19 @@ class Conversation:
         _join(messages, _round_messages(rest[begins[-1] :], self._call_ids.copy()))
         return tuple(messages)
 
+    @property
+    def encoded(self) -> EncodedPrefix:
+        """The part of the latest messages that will never change, encoded once."""
+        # The last closed message may still be joined with what comes after it.
+        for message in self._closed[self._encoded_count : -1]:
+            self._encoded += (b"," if self._encoded else b"") + encode(message)
+            self._encoded_count += 1
+        return EncodedPrefix(self._encoded_count, bytes(self._encoded))
+
     def _begin(self) -> None:
+        self._latest: History | None = None
+        self._encoded = bytearray()
+        self._encoded_count = 0
         self._closed_entries: list[Entry] = []
         """Everything before the last answer, which no later entry can change."""
         self._closed: list[Message] = []
@@ -74,7 +90,20 @@ class Conversation:
             return True
         # What closed the last round was the answer behind it; another branch may lack that.
         closed_here = len(history) > len(closed) and isinstance(history[len(closed)], Answer)
-        return closed_here and all(map(operator.is_, closed, history))
+        if not closed_here:
+            return False
+        if self._latest is not None and isinstance(history, History):
+            return history.extends(self._latest) or all(map(operator.is_, closed, history))
+        return all(map(operator.is_, closed, history))
+
+
+def encode(value: Any) -> bytes:
+    """Return JSON for the API."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        # A number of more than 64 bits, which a tool's input may hold and orjson does not take.
+        return json.dumps(value).encode()
 
 
 def sendable_text(text: str) -> str:

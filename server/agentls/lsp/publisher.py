@@ -30,6 +30,7 @@ from agentls.protocol.requests import (
     SessionDidResetParams,
     StateDidChangeParams,
 )
+from agentls.protocol.session_state import SessionState
 from agentls.state.app_store import AppMoment, AppStore, changed_app_slices
 from agentls.state.event_store import Moment
 from agentls.state.selectors import changed_slices, snapshot
@@ -95,7 +96,8 @@ class _SessionFeed:
         self._server = server
         self._outbox = outbox
         self._options = options
-        self._slices: dict[str, Any] = {}
+        self._told: SessionState | None = None
+        """What the client knows the slices of, while newer ones are about to be sent."""
         self._delta: SessionDeltaParams | None = None
         self._awaits_reset = False
         self._closed = False
@@ -106,8 +108,9 @@ class _SessionFeed:
         self._unsubscribe()
 
     def _on_moment(self, new: Moment, old: Moment) -> None:
-        if self._options.state:
-            self._take_slices(new, old)
+        if self._options.state and self._told is None:
+            self._told = old.state
+            self._soon_when_drained(self._send_slices)
         if new.envelope is None or self._awaits_reset:
             return
         if self._outbox.backlog > MAX_BACKLOG and self._options.events:
@@ -150,21 +153,14 @@ class _SessionFeed:
         if delta is not None and not self._closed:
             notify(self._server, SESSION_DELTA, delta)
 
-    def _take_slices(self, new: Moment, old: Moment) -> None:
-        changed = changed_slices(new.state, old.state)
-        if not changed:
-            return
-        if not self._slices:
-            self._soon_when_drained(self._send_slices)
-        self._slices |= changed
-
     def _send_slices(self) -> None:
-        changed, self._slices = self._slices, {}
-        if not changed or self._closed:
-            return
+        told, self._told = self._told, None
         moment = self._session.now
-        params = StateDidChangeParams(session_id=self._session.id, seq=moment.seq, **changed)
-        notify(self._server, STATE_DID_CHANGE, params)
+        if told is None or self._closed:
+            return
+        if changed := changed_slices(moment.state, told):
+            params = StateDidChangeParams(session_id=self._session.id, seq=moment.seq, **changed)
+            notify(self._server, STATE_DID_CHANGE, params)
 
     def _soon_when_drained(self, send: Callable[[], None]) -> None:
         """Send at the end of the loop's round, so that what changes together goes together."""

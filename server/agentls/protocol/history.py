@@ -67,6 +67,10 @@ class History(Sequence[UserMessage | Answer | CallResult]):
         longer._length = self._length + 1
         return longer
 
+    def extends(self, earlier: "History") -> bool:
+        """Whether this history begins with all of `earlier`, as known without comparing."""
+        return self._shared is earlier._shared and self._length >= earlier._length
+
     def __len__(self) -> int:
         return self._length
 

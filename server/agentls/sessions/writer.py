@@ -1,4 +1,4 @@
-"""The write queue of one log file: batches of whole lines, written by a thread, not by the loop."""
+"""The write queue of one log file: whole lines in batches, large ones written by a thread."""
 
 import asyncio
 import logging
@@ -10,6 +10,8 @@ from agentls.errors import LogNotWritten
 
 BATCH_SECONDS = 0.1
 CHUNK_BYTES = 1 << 20
+INLINE_BYTES = 64 << 10
+"""Up to this much a flush writes itself: the page cache takes it sooner than a thread wakes up."""
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +45,10 @@ class LogWriter:
         self._stop_timer()
         if self._background is not None:
             await self._background
-        if self._pending:
+        if len(self._pending) > INLINE_BYTES:
             await asyncio.to_thread(self.write_now)
+        elif self._pending:
+            self.write_now()
 
     def write_now(self) -> None:
         """Write what is pending, blocking. Raises `LogNotWritten`."""
