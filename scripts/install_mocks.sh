@@ -53,8 +53,8 @@ llmock() {
   "$PREFIX/llmock/bin/llmock" --help
 }
 
-# The archive is unpacked as it is: nothing of it is built or run. Debian's Python comes without a
-# pip of its own, so that of the other venv takes it.
+# The archive is checked and unpacked, not installed. Debian's Python comes without a pip of its
+# own, so that of the other venv takes it.
 click() {
   local to=$PREFIX/click
   rm -rf "$to"

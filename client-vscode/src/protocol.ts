@@ -205,6 +205,7 @@ export interface ErrorInfo {
 
 /** A file that a tool call changed. */
 export interface FileChange {
+  /** Relative to the working folder for a file inside of it, else absolute. */
   path: string;
   kind: "created" | "modified" | "deleted";
   beforeSha256: string | null;

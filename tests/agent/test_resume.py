@@ -4,7 +4,7 @@ import pytest
 
 from agentls.errors import UnknownSession
 from agentls.sessions.records import envelope_line
-from tests.support.agents import open_agent, results, until
+from tests.support.agents import PersonHost, open_agent, results, until
 from tests.support.scenarios import calls, calls_together, says
 
 
@@ -71,6 +71,22 @@ async def test_an_approval_survives_the_end_of_the_server(folder):
     await loaded.idle()
     assert (folder / "out.txt").read_text() == "yes\n"
     assert loaded.state.last_turn.status == "completed"
+    await again.aclose()
+
+
+async def test_an_approval_that_nobody_can_give_any_more_is_a_no(folder):
+    workspace = open_agent(folder, calls("Bash", command="touch out.txt"))
+    session = await workspace.new_session("s1")
+    session.prompt("one")
+    await until(lambda: any(c.status == "waiting" for c in session.state.calls.values()))
+    await workspace.aclose()
+
+    again = open_agent(folder, says("Then not."), host=PersonHost(can_ask=False))
+    loaded = await again.load_session("s1")
+    await loaded.idle()
+    assert "nobody is there" in results(loaded)[0]
+    assert loaded.state.history[-2].call.decision.decided_by == "host"
+    assert not (folder / "out.txt").exists()
     await again.aclose()
 
 

@@ -82,6 +82,26 @@ async def test_a_cancel_right_after_the_prompt_is_not_lost(folder):
     await workspace.aclose()
 
 
+async def test_a_cancel_at_the_very_start_of_a_turn_ends_it(folder):
+    workspace = open_agent(folder, says("never"), says("next"))
+    session = await workspace.new_session()
+
+    def cancel_at_once(new, old):
+        if new.state.turn and not old.state.turn:
+            asyncio.get_running_loop().call_soon(session.cancel, new.state.turn.id)
+
+    leave = session.subscribe(cancel_at_once)
+    session.prompt("one")
+    await session.idle()
+    leave()
+    assert session.state.last_turn.status == "cancelled"
+    assert session.state.turn is None
+    session.prompt("two")
+    await session.idle()
+    assert session.state.last_turn.status == "completed"
+    await workspace.aclose()
+
+
 async def test_a_cancel_withdraws_an_approval_and_leaves_a_valid_history(folder):
     workspace = open_agent(folder, calls("Bash", command="rm a.txt"), says("fine"))
     session = await workspace.new_session()

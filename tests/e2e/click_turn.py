@@ -3,6 +3,7 @@
 The task: click says "Aborted!" where the user stops it, and shall say it in other words.
 """
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ PROMPT = "Let click say that the user stopped it, in place of Aborted!"
 CORE = "src/click/core.py"
 EXCEPTIONS = "src/click/exceptions.py"
 OLD = 'echo(_("Aborted!"), file=sys.stderr)'
-NEW = 'echo(_("Stopped by the user – at once."), file=sys.stderr)'
+NEW = 'echo(_("Stopped by the user · at once."), file=sys.stderr)'
 COMMAND = "rm -rf docs"
 WHY_NOT = "the documentation stays"
 TODO_INPUT = [
@@ -26,7 +27,7 @@ TODOS = [
     {"content": "Tidy up", "activeForm": "Tidying up", "status": "pending"},
 ]
 LAST_WORDS = (
-    "Done: where the user stops it, click now says “Stopped by the user – at once.”. "
+    "Done: where the user stops it, click now says “Stopped by the user · at once.”. "
     "I left `docs` alone, as you wished.\n\n"
 ) + "Nothing else in src/click/core.py has changed. " * 8
 
@@ -80,6 +81,10 @@ ANSWERS: list[Answer] = [
 ]
 MORE_PROMPT = "And is there anything else to do?"
 MORE_ANSWERS: list[Answer] = [{"text": "Nothing else. " * 5, "usage": (3707, 17)}]
+SPLIT_PROMPT = "Wave at me."
+SPLIT_ANSWER = "Hello 👋👋👋 and 👋👋👋, or 👋👋👋👋."
+"""aimock cuts answers into pieces of six UTF-16 units, and so some of these in two."""
+SPLIT_ANSWERS: list[Answer] = [{"text": SPLIT_ANSWER, "usage": (11, 22)}]
 
 CALLS = [call for answer in ANSWERS for call in answer.get("calls", ())]
 TOOLS_CALLED = [call["name"] for call in CALLS]
@@ -145,7 +150,7 @@ def check_results(results: list[tuple[str, str]], tree: ClickTree, *, why_denied
 
 def check_requests_of_the_api(bodies: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Check that the bodies are what the Messages API takes; return the last one's results."""
-    for before, after in zip(bodies, bodies[1:], strict=False):
+    for before, after in pairwise(bodies):
         assert _plain(after["messages"])[: len(before["messages"])] == _plain(before["messages"])
     for body in bodies:
         assert body["stream"] is True

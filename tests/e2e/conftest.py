@@ -1,17 +1,15 @@
 """The servers of the Messages API, running while a module's tests do; click's source, copied."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.e2e import click_turn
 from tests.support import mocks
-
-SPLIT_PROMPT = "Wave at me."
-SPLIT_ANSWER = "Hello 👋👋👋 and 👋👋👋, or 👋👋👋👋."
-"""aimock cuts answers into pieces of six UTF-16 units, and so some of these in two."""
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +20,7 @@ def aimock_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[mocks.Ai
         *mocks.aimock_fixtures(
             click_turn.MORE_PROMPT, click_turn.MORE_ANSWERS, first=len(click_turn.ANSWERS)
         ),
-        *mocks.aimock_fixtures(SPLIT_PROMPT, [{"text": SPLIT_ANSWER, "usage": (1, 1)}]),
+        *mocks.aimock_fixtures(click_turn.SPLIT_PROMPT, click_turn.SPLIT_ANSWERS),
     ]
     path = folder / "fixtures.json"
     path.write_text(json.dumps({"fixtures": fixtures}))
@@ -39,3 +37,23 @@ def llmock_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[mocks.Ll
 @pytest.fixture
 def tree(tmp_path: Path) -> click_turn.ClickTree:
     return click_turn.ClickTree(mocks.copy_click(tmp_path / "click"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A small workspace; a process that still works in it afterwards is a failure."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "a.txt").write_text("alpha\nbeta\n")
+    yield workspace
+    left = [process for process in psutil.process_iter() if _works_in(process, tmp_path)]
+    for process in left:
+        process.kill()
+    assert left == []
+
+
+def _works_in(process: psutil.Process, folder: Path) -> bool:
+    try:
+        return Path(process.cwd()).is_relative_to(folder) and process.pid != os.getpid()
+    except (psutil.Error, OSError):
+        return False

@@ -37,7 +37,9 @@ class RecordingClient(LanguageClient):
     """An editor that draws the conversation."""
 
     def __init__(self) -> None:
-        super().__init__(protocol_cls=RecordingProtocol, converter_factory=default_converter)
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]
+            protocol_cls=RecordingProtocol, converter_factory=default_converter
+        )
         register_lsp_features(self)
         self.told: list[tuple[str, Json]] = []
         """Every `agent/*` notification, in order."""
@@ -107,6 +109,7 @@ class RecordingClient(LanguageClient):
         return self._server.returncode
 
     def _record(self, method: str) -> None:
-        @self.feature(method)
-        def _(client: "RecordingClient", params: Json) -> None:
+        def keep(client: "RecordingClient", params: Json) -> None:
             self.told.append((method, params))
+
+        self.feature(method)(keep)

@@ -89,7 +89,7 @@ def environment(
     assert left == []
 
 
-@pytest_lsp.fixture(config=CONFIG, params=EDITORS)
+@pytest_lsp.fixture(config=CONFIG, params=EDITORS)  # pyright: ignore[reportUnknownMemberType]
 async def editor(
     lsp_client: RecordingClient, request: pytest.FixtureRequest, tree: ClickTree
 ) -> AsyncIterator[None]:

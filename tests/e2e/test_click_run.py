@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +66,14 @@ def run(tree: ClickTree, server: Aimock, *arguments: str, code: int = 0) -> list
     assert done.returncode == code, done.stderr.decode()
     assert done.stdout.endswith(b"\n")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    validator = line_validator()
     for line in lines:
-        validator.validate(line)
+        validate(line)
     InitLine.model_validate(lines[0])
     ResultLine.model_validate(lines[-1])
     return lines
 
 
+@cache
 def line_validator() -> jsonschema.Draft202012Validator:
     """Return what checks a line against the schema that is published."""
     schema = json.loads((ROOT / "protocol-docs/schema.json").read_text())
@@ -81,10 +82,17 @@ def line_validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(one)
 
 
-def test_the_schema_of_a_line_refuses_what_is_none() -> None:
-    for wrong in ({}, {"type": "system"}, {"type": "result", "subtype": "success"}, []):
-        with pytest.raises(jsonschema.ValidationError):
-            line_validator().validate(wrong)
+def validate(line: Any) -> None:
+    """Check a line against the schema. Raises jsonschema.ValidationError."""
+    line_validator().validate(line)  # pyright: ignore[reportUnknownMemberType]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, [], {"type": "system"}, {"type": "result", "subtype": "success"}]
+)
+def test_the_schema_of_a_line_refuses_what_is_none(wrong: Any) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        validate(wrong)
 
 
 def test_the_turn_as_lines_of_json(tree: ClickTree, aimock_server: Aimock) -> None:
@@ -113,7 +121,7 @@ def test_the_turn_as_lines_of_json(tree: ClickTree, aimock_server: Aimock) -> No
 def test_a_server_that_knows_no_answer_is_an_error_with_a_last_line(
     tree: ClickTree, aimock_server: Aimock
 ) -> None:
-    lines = run(tree, aimock_server, "-p", "Something that nobody expects.", code=75)
+    lines = run(tree, aimock_server, "-p", "Something that nobody expects.", code=1)
     assert [line["type"] for line in lines] == ["system", "result"]
     result = lines[-1]
     assert (result["is_error"], result["subtype"]) == (True, "error_during_execution")

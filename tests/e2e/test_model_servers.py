@@ -1,6 +1,6 @@
 """The same turn against a second server, llmock, and what becomes of the faults it can make."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,13 +11,14 @@ from tests.e2e.click_turn import (
     CORE,
     LAST_WORDS,
     PROMPT,
+    SPLIT_ANSWER,
+    SPLIT_PROMPT,
     TODOS,
     WHY_NOT,
     ClickTree,
     check_requests_of_the_api,
     check_results,
 )
-from tests.e2e.conftest import SPLIT_ANSWER, SPLIT_PROMPT
 from tests.support.mocks import HOW_TO_INSTALL, INSTALLED, Aimock, Llmock, MockServer, llmock_reply
 from tests.support.servers import Editor, editor
 
@@ -32,7 +33,7 @@ HALF_SAID = "This answer is 👋 cut off in its middle, and nobody knows how it 
 
 
 @asynccontextmanager
-async def session(tree: ClickTree, base_url: str) -> AsyncIterator[Editor]:
+async def session(tree: ClickTree, base_url: str) -> AsyncGenerator[Editor]:
     """Begin a session in `tree` whose model is behind `base_url`."""
     given = {"ANTHROPIC_BASE_URL": base_url, "ANTHROPIC_API_KEY": KEY}
     async with editor(tree.folder, env=given) as it:
@@ -92,7 +93,6 @@ async def test_the_turn_against_another_server(tree: ClickTree, llmock_server: L
         ({"type": "fail", "status": 401}, "KeyRefused", "ANTHROPIC_API_KEY"),
         ({"type": "fail", "status": 400}, "RequestRefused", "refused the request"),
     ],
-    ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else "",
 )
 async def test_a_fault_of_the_server_ends_the_turn_and_not_the_session(
     tree: ClickTree, llmock_server: Llmock, fault: dict[str, Any], kind: str, told: str
@@ -176,7 +176,6 @@ async def test_a_call_that_makes_no_sense_is_told_to_the_model(
     assert result["is_error"] is True
 
 
-@pytest.mark.xfail(strict=True, reason="half a character in a delta is taken for a broken stream")
 async def test_a_character_that_the_server_cuts_in_two_is_put_together(
     tree: ClickTree, aimock_server: Aimock
 ) -> None:

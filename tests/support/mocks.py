@@ -12,7 +12,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ class Llmock(MockServer):
 
 
 @contextmanager
-def aimock(fixtures: Path, log: Path) -> Iterator[Aimock]:
+def aimock(fixtures: Path, log: Path) -> Generator[Aimock]:
     """Run aimock over a file of fixtures; a request that no fixture expects is refused."""
     port = _free_port()
     command = ["node", str(AIMOCK), "-p", str(port), "-f", str(fixtures), "--strict"]
@@ -100,7 +100,7 @@ def aimock(fixtures: Path, log: Path) -> Iterator[Aimock]:
 
 
 @contextmanager
-def llmock(log: Path) -> Iterator[Llmock]:
+def llmock(log: Path) -> Generator[Llmock]:
     """Run llmock."""
     port = _free_port()
     server = Llmock(port)
@@ -145,7 +145,7 @@ def copy_click(to: Path) -> Path:
 
 
 @contextmanager
-def _running(command: Sequence[str], server: MockServer, health: str, log: Path) -> Iterator[None]:
+def _running(command: Sequence[str], server: MockServer, health: str, log: Path) -> Generator[None]:
     environment = os.environ | {"AIMOCK_STRICT_TURN_INDEX": "1", "PYTHONUNBUFFERED": "1"}
     with log.open("wb") as output:
         process = subprocess.Popen(

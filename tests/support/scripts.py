@@ -6,6 +6,7 @@ Every wait is bounded, and no process outlives its test.
 import json
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import threading
@@ -19,6 +20,7 @@ from typing import Any
 
 import jsonschema
 import psutil
+import pytest
 
 from tests.support.scenarios import write_scenario
 
@@ -28,6 +30,10 @@ SCHEMA = ROOT / "protocol-docs" / "schema.json"
 SECONDS = 30
 PLAIN_USER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 """A prefix that runs a command as somebody whom permissions bind; tests may run as root."""
+as_root = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None,
+    reason="only root, with setpriv, can run something as somebody else",
+)
 
 Line = dict[str, Any]
 
@@ -80,7 +86,8 @@ class Script:
     @property
     def logs(self) -> list[Path]:
         """The logs of the workspace's sessions, oldest first."""
-        return sorted((self.folder / ".agentls" / "sessions").glob("*.jsonl"))
+        found = (self.folder / ".agentls" / "sessions").glob("*.jsonl")
+        return sorted(found, key=lambda log: log.stat().st_mtime_ns)
 
     def plays(self, *answers: Line) -> str:
         """Return a model that plays these answers."""
@@ -110,7 +117,7 @@ class Script:
         cwd: Path | None = None,
     ) -> Finished:
         """Run a command of agentls to its end."""
-        given = {"stdin": stdin} if isinstance(stdin, int) else {"input": stdin}
+        given: dict[str, Any] = {"stdin": stdin} if isinstance(stdin, int) else {"input": stdin}
         done = subprocess.run(
             [*prefix, AGENTLS, *arguments],
             capture_output=True,
@@ -127,7 +134,7 @@ class Script:
         self, *arguments: str, env: dict[str, str | None] | None = None, **options: Any
     ) -> Iterator["Running"]:
         """Start `agentls run`; afterwards it is gone."""
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         process = subprocess.Popen(
             [AGENTLS, "run", "--cwd", self.folder, *arguments],
             env=self.environment(**(env or {})),
@@ -179,11 +186,16 @@ class Running:
         self.process.send_signal(number)
 
     def finish(self) -> Finished:
-        """Wait for the end, and return all there was."""
+        """Wait for the end, and then return all there was."""
         self.process.wait(SECONDS)
-        stderr = self.process.stderr.read() if self.process.stderr else b""
+        return self.finish_reading()
+
+    def finish_reading(self) -> Finished:
+        """Return all there is, and wait for the end."""
         while self.process.stdout is not None and self._next() is not None:
             pass
+        self.process.wait(SECONDS)
+        stderr = self.process.stderr.read() if self.process.stderr else b""
         stdout = b"".join(self._read)
         return Finished(self.process.returncode, stdout.decode(), stderr.decode())
 
@@ -271,6 +283,15 @@ def eventually(condition: Any) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not come to pass"
         time.sleep(0.02)
+
+
+def open_to_all(script: Script) -> None:
+    """Let everybody into the folders above, and into the data and configuration folders."""
+    for place in script.folder.parents:
+        if place.stat().st_mode & 0o055 != 0o055:
+            place.chmod(place.stat().st_mode | 0o055)
+    for folder in (script.data, script.config):
+        folder.chmod(0o777)
 
 
 @cache

@@ -20,7 +20,7 @@ async def test_new_file_is_created_with_its_folders(bench: Workbench) -> None:
     assert told(result) == "Created src/new/a.py (2 lines)."
     assert result.summary == "Created src/new/a.py"
     (change,) = result.changes
-    assert change.path == str(path)
+    assert change.path == path.relative_to(bench.cwd).as_posix()
     assert change.kind == "created"
     assert change.before_sha256 is None
     assert change.after_sha256 == FileContent.of(b"one\ntwo\n").sha256

@@ -87,12 +87,12 @@ def denied_by(verdict: Verdict) -> Decision:
     )
 
 
-def nobody_to_ask(verdict: Verdict) -> Decision:
+def nobody_to_ask(reason: str) -> Decision:
     """Return the decision where a person would have to be asked, and nobody is there."""
     return Decision(
         behaviour="deny",
         decided_by="host",
-        reason=f"{verdict.reason} It needs an approval, and nobody is there to give one.",
+        reason=f"{reason} It needs an approval, and nobody is there to give one.".strip(),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 import orjson
 
 from agentls.llm.model import StreamEvent
+from agentls.llm.normalise import sendable_text
 from agentls.protocol.content import (
     AnswerPart,
     LivePart,
@@ -60,6 +61,8 @@ class _OpenPart:
     given_input: dict[str, Any] | None = None
     """A tool call's input, where the server sends it whole with the block's start."""
     pieces: list[str] = field(default_factory=list[str])
+    half: str = ""
+    """The first half of a character whose second the server has not sent yet."""
     signature: str = ""
     data: str = ""
 
@@ -175,6 +178,7 @@ class AnswerAssembler:
             part.signature += delta.get("signature", "")
 
     def _add_text(self, part: _OpenPart, text: str) -> None:
+        text, part.half = _whole(part.half + text)
         if not text:
             return
         is_first = not part.pieces
@@ -200,6 +204,9 @@ class AnswerAssembler:
         part = self._open
         if part is None:
             return
+        if part.half:
+            part.half = ""
+            self._add_text(part, "\N{REPLACEMENT CHARACTER}")
         self._send()
         self._open = None
         match part.type:
@@ -240,6 +247,14 @@ class AnswerAssembler:
         while candidate in taken or self._is_taken(candidate):
             candidate, number = f"{call_id}-{number}", number + 1
         return candidate
+
+
+def _whole(text: str) -> tuple[str, str]:
+    """Return `text` without halves of characters, and the half that a later piece may complete."""
+    if text.isascii():
+        return text, ""
+    half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
+    return sendable_text(text.removesuffix(half)), half
 
 
 def _tool_call(part: _OpenPart) -> ToolCallPart:

@@ -15,7 +15,7 @@ from agentls.agent import approvals
 from agentls.agent.chat import Chat
 from agentls.agent.surroundings import Surroundings
 from agentls.protocol.content import TextBlock
-from agentls.protocol.events.approvals import ApprovalRequested
+from agentls.protocol.events.approvals import ApprovalAnswered, ApprovalRequested
 from agentls.protocol.events.conversation import (
     TodosChanged,
     ToolCallFinished,
@@ -68,6 +68,16 @@ class Scheduler:
         async with asyncio.TaskGroup() as group:
             for item in ready:
                 group.create_task(self._execute(item, limit))
+
+    def give_up_asking(self, call_id: str) -> None:
+        """Answer an approval with no: it was asked for where somebody was, and nobody is here."""
+        call = self._chat.state.calls[call_id]
+        decision = approvals.nobody_to_ask(call.approval.reason if call.approval else "")
+        self._emit(
+            ApprovalAnswered(
+                parent=call.message_id, call_id=call_id, option_id="deny", decision=decision
+            )
+        )
 
     def _finish(
         self,
@@ -124,7 +134,7 @@ class Scheduler:
         if verdict.behaviour == "allow":
             return _Ready(call, tool, arguments, approvals.allowed_by(verdict))
         if not self._surroundings.host.can_ask():
-            return self._deny(call, approvals.nobody_to_ask(verdict))
+            return self._deny(call, approvals.nobody_to_ask(verdict.reason))
         context = self._context(call)
         approval = await approvals.question(
             call, tool, arguments, verdict, context, self._surroundings

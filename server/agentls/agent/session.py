@@ -1,7 +1,6 @@
 """A session as its clients drive it: prompts, answers, choices; one turn at a time."""
 
 import asyncio
-import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,8 +36,6 @@ from agentls.protocol.tool_calls import ApprovalOption, Decision, Mode, ToolCall
 from agentls.protocol.wire_model import JsonObject
 from agentls.state.event_store import Moment, MomentListener
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class PromptTaken:
@@ -52,9 +49,10 @@ class PromptTaken:
 class Session:
     """One conversation in memory, and the task that works on it."""
 
-    def __init__(self, chat: Chat, surroundings: Surroundings) -> None:
+    def __init__(self, chat: Chat, surroundings: Surroundings, warn: Callable[[str], None]) -> None:
         self._chat = chat
         self._surroundings = surroundings
+        self._warn = warn
         self._turn: Turn | None = None
         self._turn_task: asyncio.Task[None] | None = None
         self._worker: asyncio.Task[None] | None = None
@@ -232,7 +230,7 @@ class Session:
             try:
                 await self._chat.flush()
             except StorageError as error:
-                logger.error("%s", error)
+                self._warn(str(error))
                 return
 
     def _begin(self, item: QueuedPrompt) -> None:
@@ -247,10 +245,12 @@ class Session:
 
     async def _run_turn(self) -> None:
         assert self.state.turn is not None
-        self._turn = Turn(self.state.turn.id, self._chat, self._surroundings)
-        self._turn_task = asyncio.create_task(self._turn.run(), name=f"turn {self.state.turn.id}")
+        turn = self._turn = Turn(self.state.turn.id, self._chat, self._surroundings)
+        task = self._turn_task = asyncio.create_task(turn.run(), name=f"turn {turn.id}")
         try:
-            await self._turn_task
+            await asyncio.wait([task])
+            if task.cancelled():
+                turn.stop()  # cancelled before its first step, it could not do so itself
         finally:
             self._turn = self._turn_task = None
 

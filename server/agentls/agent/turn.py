@@ -36,7 +36,7 @@ class Turn:
     """Carries out what `next_step` says, until the turn is finished, stopped or fails."""
 
     def __init__(self, turn_id: str, chat: Chat, surroundings: Surroundings) -> None:
-        self._id = turn_id
+        self.id = turn_id
         self._chat = chat
         self._surroundings = surroundings
         self._scheduler = Scheduler(chat, turn_id, surroundings)
@@ -54,12 +54,12 @@ class Turn:
         try:
             self._finish(await self._steps())
         except asyncio.CancelledError:
-            self._stop()
+            self.stop()
         except AgentError as error:
             kind = type(error).__name__
             self._fail(ErrorInfo(kind=kind, message=str(error), retryable=_may_pass(error)))
         except Exception as error:
-            logger.exception("turn %s failed", self._id)
+            logger.exception("turn %s failed", self.id)
             message = f"a fault in agentls: {type(error).__name__}: {error}"
             self._fail(ErrorInfo(kind="Bug", message=message))
 
@@ -72,6 +72,8 @@ class Turn:
                 case RunCalls():
                     await self._scheduler.run(step.calls)
                 case AwaitApproval():
+                    if not self._surroundings.host.can_ask():
+                        self._scheduler.give_up_asking(step.call_id)
                     await self._chat.flush()
                     await self._answer_for(step.call_id)
                 case FinishTurn():
@@ -127,15 +129,16 @@ class Turn:
         finally:
             unsubscribe()
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Leave no call without a result, and end the turn as stopped or interrupted."""
         if not self._leaving:
-            settle_all(self._chat, self._id, CANCELLED)
+            settle_all(self._chat, self.id, CANCELLED)
             self._finish("cancelled")
-        elif not settle_interrupted(self._chat, self._id):
+        elif not settle_interrupted(self._chat, self.id):
             self._finish("interrupted")
 
     def _fail(self, error: ErrorInfo) -> None:
-        settle_all(self._chat, self._id, FAILED)
+        settle_all(self._chat, self.id, FAILED)
         self._finish("failed", error)
 
     def _finish(self, status: TurnStatus, error: ErrorInfo | None = None) -> None:
@@ -144,7 +147,7 @@ class Turn:
     def _emit(
         self, event: AnswerStarted | PartStarted | PartDelta | AnswerFinished | UsageRecorded
     ) -> None:
-        self._chat.emit(event, turn_id=self._id)
+        self._chat.emit(event, turn_id=self.id)
 
 
 def finish_turn(

@@ -10,7 +10,7 @@ from agentls.agent.session import Session
 from agentls.agent.surroundings import Surroundings
 from agentls.agent.turn import tool_specs
 from agentls.context.environment import git_branch, platform_name, shell_name
-from agentls.errors import AgentError, StorageError, UnknownSession
+from agentls.errors import AgentError, LogUnreadable, StorageError, UnknownSession
 from agentls.llm.catalog import DEFAULT_MODEL
 from agentls.protocol.app_state import AppState
 from agentls.protocol.events.app import (
@@ -26,6 +26,7 @@ from agentls.protocol.requests import SessionSummary
 from agentls.protocol.session_state import SessionState
 from agentls.protocol.tool_calls import Mode
 from agentls.sessions.chain import replay
+from agentls.sessions.store import LoadedLog
 from agentls.state.app_store import AppStore
 from agentls.state.event_store import timestamp
 from agentls.version import VERSION
@@ -75,8 +76,7 @@ class Workspace:
         async with self._opening:
             if session_id in self._sessions:
                 return self._sessions[session_id]
-            loaded = await asyncio.to_thread(self._around.store.load, session_id)
-            state = await asyncio.to_thread(replay, loaded.envelopes)
+            loaded, state = await asyncio.to_thread(self._read, session_id)
             chat = self._chat(state, loaded.envelopes[-1].seq, begun=True)
             if state.permissions.mode == "bypassPermissions":
                 chat.emit(ModeChanged(mode="default"))
@@ -86,7 +86,7 @@ class Workspace:
                 self.notice(
                     "warning", f"session {session_id}, line {problem.line}: {problem.message}"
                 )
-            session = self._opened(Session(chat, self._around))
+            session = self._opened(Session(chat, self._around, self._warn))
             session.wake()
             return session
 
@@ -126,13 +126,16 @@ class Workspace:
             try:
                 await session.aclose()
             except StorageError as error:
-                logger.error("%s", error)
+                self._warn(str(error))
         self._sessions.clear()
         await self.settings_writes.flush()
         await self._around.catalog.aclose()
 
     def notice(self, level: str, message: str) -> None:
-        """Tell every client something that belongs to no session."""
+        """Tell every client something that belongs to no session; no more than once in a row."""
+        told = self.app.now.state.notices
+        if told and told[-1].message == message:
+            return
         notice = Notice.model_validate(
             {
                 "id": f"notice_{secrets.token_hex(4)}",
@@ -142,6 +145,17 @@ class Workspace:
             }
         )
         self.app.emit(NoticePosted(notice=notice))
+
+    def _warn(self, message: str) -> None:
+        logger.error("%s", message)
+        self.notice("error", message)
+
+    def _read(self, session_id: str) -> tuple[LoadedLog, SessionState]:
+        try:
+            loaded = self._around.store.load(session_id)
+            return loaded, replay(loaded.envelopes)
+        except LogUnreadable as error:
+            raise LogUnreadable(f"session {session_id} cannot be opened: {error}") from error
 
     def _create(self, session_id: str, model: str | None, mode: Mode | None) -> Session:
         around = self._around
@@ -160,7 +174,7 @@ class Workspace:
             chat.emit(ModelChanged(model=model, scope="session"))
         default_mode = around.settings().settings.permissions.default_mode
         chat.emit(ModeChanged(mode=mode or default_mode))
-        return Session(chat, around)
+        return Session(chat, around, self._warn)
 
     def _chat(self, state: SessionState, seq: int, *, begun: bool) -> Chat:
         store = self._around.store

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from filelock import FileLock, Timeout
-
 from agentls.errors import BadSettings, StorageError
 from agentls.protocol.wire_model import JsonObject
 
@@ -78,6 +76,9 @@ def update_json(path: Path, change: Callable[[JsonObject], JsonObject]) -> bool:
     written, StorageError where the disk refuses; the file is then as it was.
     """
     target = Path(os.path.realpath(path))
+    # Imported late: only who writes settings needs it, and an editor waits for the start.
+    from filelock import FileLock, Timeout
+
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(f"{target}.lock", timeout=LOCK_SECONDS, mode=0o600):

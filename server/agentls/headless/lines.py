@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agentls.protocol.docstrings import describe_fields
+
 
 class Line(BaseModel):
     """One line of JSON on stdout."""
@@ -14,7 +16,7 @@ class Line(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        use_attribute_docstrings=True,
+        json_schema_extra=describe_fields,
         json_schema_serialization_defaults_required=True,
     )
 

@@ -19,6 +19,9 @@ from pydantic_core import PydanticSerializationError
 from agentls.headless.lines import Line, ResultLine
 from agentls.stdio import tell
 
+LAST_WRITE_SECONDS = 1.0
+"""How long a write may take to fail when nobody reads any more; it takes next to nothing."""
+
 OutputFormat = Literal["text", "json", "stream-json"]
 
 
@@ -33,7 +36,9 @@ class Output:
         self._fd = fd
         self._format = output_format
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._waiting = 0
+        self._taken = 0
+        self._written = 0
+        """Counted by the thread alone."""
         self._changed = asyncio.Event()
         self._on_closed: Callable[[], object] = lambda: None
         self._thread: threading.Thread | None = None
@@ -72,21 +77,28 @@ class Output:
 
     async def written(self) -> None:
         """Return when every line so far is written. Raises `OutputClosed`."""
-        while self._waiting and not self.closed:
+        while self._written < self._taken and not self.closed:
             self._changed.clear()
             await self._changed.wait()
-        if self.closed:
+        if self._written < self._taken:
             raise OutputClosed
 
-    def stop_watching(self) -> None:
-        """Let go of the loop; what waits is written on."""
+    async def finish(self) -> bool:
+        """Take no more, and return whether every line was written.
+
+        A reader may leave as soon as it has read the last line. Does not wait for one that does
+        not read.
+        """
         with contextlib.suppress(OSError, ValueError):
             asyncio.get_running_loop().remove_reader(self._fd)
         self._lines.put(None)
+        if self._thread is not None and self.closed:
+            await asyncio.to_thread(self._thread.join, LAST_WRITE_SECONDS)
+        return self._written == self._taken
 
     def _put(self, data: bytes) -> None:
+        self._taken += 1
         if not self.closed:
-            self._waiting += 1
             self._lines.put(data)
 
     def _write_all(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -97,11 +109,8 @@ class Output:
             except OSError as error:
                 _call(loop, lambda error=error: self._fail(error))
                 return
-            _call(loop, self._took_one)
-
-    def _took_one(self) -> None:
-        self._waiting -= 1
-        self._changed.set()
+            self._written += 1
+            _call(loop, self._changed.set)
 
     def _fail(self, error: OSError) -> None:
         if not isinstance(error, BrokenPipeError):

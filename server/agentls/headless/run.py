@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 from agentls.agent.open import WorkspaceOptions, open_workspace
 from agentls.agent.session import Session
 from agentls.agent.workspace import Workspace
-from agentls.errors import AgentError, InvalidRequest, LogUnreadable, UnknownSession
+from agentls.errors import AgentError, InvalidRequest, UnknownSession
 from agentls.headless.input import MessageLine
 from agentls.headless.lines import ControlResponseLine, InitLine
 from agentls.headless.outcome import (
@@ -35,7 +35,6 @@ from agentls.version import VERSION
 
 LAST_WORDS_SECONDS = 2.0
 """How long the last lines may take to be read once a signal has ended the run."""
-NOBODY_THERE = "the session went on in a script, where nobody can be asked"
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +87,8 @@ class _Run:
         self._session: Session | None = None
         self._turn_id: str | None = None
         """Of the prompt that is being worked on."""
+        self._code = EXIT_FAILED
+        """Of the latest prompt."""
         self._running: asyncio.Task[int] | None = None
         self._closing = False
 
@@ -100,8 +101,7 @@ class _Run:
         self._running = asyncio.create_task(self._whole_run(), name="run")
         await asyncio.wait([self._running])
         code = self._code_of(self._running)
-        await self._last_words()
-        if self._output.closed:
+        if not await self._last_words() and not self._stopped_by:
             return EXIT_FAILED
         return 128 + self._stopped_by if self._stopped_by else code
 
@@ -114,7 +114,7 @@ class _Run:
             logger.exception("the run could not be ended as it should")
             return EXIT_FAILED
 
-    async def _last_words(self) -> None:
+    async def _last_words(self) -> bool:
         """Wait until all is written; once a signal has come, for two seconds and no longer."""
         writing = asyncio.create_task(self._output.written(), name="last words")
         stopped = asyncio.create_task(self._stopped.wait(), name="signal")
@@ -123,7 +123,7 @@ class _Run:
         writing.cancel()
         stopped.cancel()
         await asyncio.gather(writing, stopped, return_exceptions=True)
-        self._output.stop_watching()
+        return await self._output.finish()
 
     async def _whole_run(self) -> int:
         workspace: Workspace | None = None
@@ -137,7 +137,7 @@ class _Run:
         except OutputClosed:
             return EXIT_FAILED
         except asyncio.CancelledError:
-            return EXIT_FAILED if self._output.ended else self._end_badly(workspace, INTERRUPTED)
+            return self._code if self._output.ended else self._end_badly(workspace, INTERRUPTED)
         except Exception as error:
             if not isinstance(error, AgentError):
                 logger.exception("the run failed")
@@ -170,10 +170,7 @@ class _Run:
                 "a session"
             )
         session_id = await self._kept_session(workspace)
-        try:
-            session = await workspace.load_session(session_id)
-        except LogUnreadable as error:
-            raise LogUnreadable(f"session {session_id} cannot be resumed: {error}") from error
+        session = await workspace.load_session(session_id)
         mode = options.workspace.mode
         if mode is not None and mode != session.state.permissions.mode:
             session.set_mode(mode)
@@ -191,13 +188,10 @@ class _Run:
         return kept[0].id
 
     async def _finish_what_was_left(self, session: Session) -> None:
-        """Let the session come to rest: a call that waits for an approval gets none here."""
+        """Let the session come to rest: an approval that is open gets a no here."""
         recorder = Recorder(self._output)
         unsubscribe = session.subscribe(recorder)
         try:
-            for call in tuple(session.state.calls.values()):
-                if call.status == "waiting":
-                    session.answer_approval(call.id, "deny", reason=NOBODY_THERE)
             await session.idle()
         finally:
             unsubscribe()
@@ -246,10 +240,10 @@ class _Run:
         finally:
             self._turn_id = None
             unsubscribe()
-        code = self._end(recorder, outcome, round((monotonic() - began) * 1000))
+        self._code = self._end(recorder, outcome, round((monotonic() - began) * 1000))
         if not self._stopped_by:
             await self._output.written()
-        return code
+        return self._code
 
     async def _answer(self, session: Session, text: str, recorder: Recorder) -> Outcome:
         turn_id = self._turn_id = session.prompt(text).turn_id

@@ -6,6 +6,7 @@ The SDK takes over a second to import, so that happens in a thread, on the first
 
 import asyncio
 import contextlib
+import json
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -161,7 +162,7 @@ class AnthropicModel:
         try:
             event = orjson.loads(data)
         except orjson.JSONDecodeError:
-            event = None
+            event = _with_halves(data)
         if isinstance(event, dict) and isinstance(cast("StreamEvent", event).get("type"), str):
             return cast("StreamEvent", event)
         said = self._server.without_secrets(one_line(data))
@@ -223,6 +224,14 @@ def _marked(messages: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
     *blocks, last = messages[-1]["content"]
     marked = {**messages[-1], "content": [*blocks, {**last, "cache_control": CACHE_UP_TO_HERE}]}
     return (*messages[:-1], marked)
+
+
+def _with_halves(data: str) -> object:
+    """Parse what orjson refuses: some servers cut a character in two, which json lets pass."""
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None
 
 
 def _refusal(error: "anthropic.APIStatusError") -> Refusal:

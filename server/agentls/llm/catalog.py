@@ -8,7 +8,6 @@ from agentls.errors import NoCredentials, UnknownModel
 from agentls.llm.anthropic import AnthropicModel
 from agentls.llm.model import Model
 from agentls.llm.offline import OfflineModel
-from agentls.llm.scripted import ScriptedModel
 from agentls.protocol.requests import ModelInfo
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
@@ -43,7 +42,7 @@ class ModelCatalog:
         self._credentials = credentials
         self._scenario_folder = scenario_folder
         self._offline = OfflineModel()
-        self._scripted: dict[Path, ScriptedModel] = {}
+        self._scripted: dict[Path, Model] = {}
         self._server: AnthropicModel | None = None
 
     def resolve(self, name: str) -> Model:
@@ -107,7 +106,10 @@ class ModelCatalog:
         if self._server is not None:
             await self._server.aclose()
 
-    def _scenario(self, written: str) -> ScriptedModel:
+    def _scenario(self, written: str) -> Model:
+        # Imported late: few processes play one, and an editor waits for the start.
+        from agentls.llm.scripted import ScriptedModel
+
         path = (self._scenario_folder / Path(written).expanduser()).resolve()
         if path not in self._scripted:
             self._scripted[path] = ScriptedModel.from_file(path)

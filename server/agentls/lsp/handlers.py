@@ -14,7 +14,7 @@ from agentls.state.selectors import snapshot
 
 
 class Handlers:
-    """Serves one client."""
+    """Serves one client. What changes a session is on disk before it is answered."""
 
     def __init__(
         self,
@@ -60,40 +60,47 @@ class Handlers:
         self, params: requests.SessionRenameParams
     ) -> requests.SessionRenameResult:
         """Give a session a title."""
-        self._session(params.session_id).rename(params.title, origin=self._origin())
+        session = self._session(params.session_id)
+        session.rename(params.title, origin=self._origin())
+        await session.flush()
         return requests.SessionRenameResult()
 
     async def session_prompt(
         self, params: requests.SessionPromptParams
     ) -> requests.SessionPromptResult:
-        """Queue a prompt, before the first await."""
-        taken = self._session(params.session_id).prompt(
-            params.text, turn_id=params.turn_id, origin=self._origin()
-        )
+        """Queue a prompt, before the first await; it is on disk when this is answered."""
+        session = self._session(params.session_id)
+        taken = session.prompt(params.text, turn_id=params.turn_id, origin=self._origin())
+        await session.flush()
         return requests.SessionPromptResult(turn_id=taken.turn_id, queued=taken.queued)
 
     async def turn_cancel(self, params: requests.TurnCancelParams) -> requests.TurnCancelResult:
         """Stop a turn."""
         session = self._session(params.session_id)
         cancelled = session.cancel(params.turn_id, origin=self._origin())
+        await session.flush()
         return requests.TurnCancelResult(cancelled=cancelled)
 
     async def queue_remove(self, params: requests.QueueRemoveParams) -> requests.QueueRemoveResult:
         """Take a prompt out of the queue."""
-        self._session(params.session_id).remove_queued(params.item_id, origin=self._origin())
+        session = self._session(params.session_id)
+        session.remove_queued(params.item_id, origin=self._origin())
+        await session.flush()
         return requests.QueueRemoveResult()
 
     async def approval_answer(
         self, params: requests.ApprovalAnswerParams
     ) -> requests.ApprovalAnswerResult:
         """Settle an approval."""
-        decision = self._session(params.session_id).answer_approval(
+        session = self._session(params.session_id)
+        decision = session.answer_approval(
             params.call_id,
             params.option_id,
             reason=params.reason,
             edited_input=params.edited_input,
             origin=self._origin(),
         )
+        await session.flush()
         return requests.ApprovalAnswerResult(decision=decision)
 
     async def model_list(self, params: requests.ModelListParams) -> requests.ModelListResult:
@@ -104,12 +111,15 @@ class Handlers:
         """Choose a model."""
         session = self._session(params.session_id)
         choice = session.set_model(params.model, params.scope, origin=self._origin())
+        await session.flush()
         return requests.ModelSetResult(model=choice)
 
     async def mode_set(self, params: requests.ModeSetParams) -> requests.ModeSetResult:
         """Choose a mode."""
         session = self._session(params.session_id)
-        return requests.ModeSetResult(mode=session.set_mode(params.mode, origin=self._origin()))
+        mode = session.set_mode(params.mode, origin=self._origin())
+        await session.flush()
+        return requests.ModeSetResult(mode=mode)
 
     async def state_get(self, params: requests.StateGetParams) -> requests.StateGetResult:
         """Return a session's state."""

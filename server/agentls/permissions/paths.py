@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from pathspec import GitIgnoreSpec
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 PROTECTED_FOLDERS = frozenset({".git", ".agentls", ".claude", ".vscode", ".husky"})
 PROTECTED_FILES = frozenset(
@@ -252,5 +253,8 @@ _ANY_NAMES = ("\x01", ".\x01")
 
 
 @lru_cache(maxsize=2048)
-def _spec(line: str) -> GitIgnoreSpec:
+def _spec(line: str) -> "GitIgnoreSpec":
+    # Imported late: only rules on paths need it, and an editor waits for the start.
+    from pathspec import GitIgnoreSpec
+
     return GitIgnoreSpec.from_lines([line])

@@ -118,6 +118,7 @@ class FileChange(WireModel):
     """A file that a tool call changed."""
 
     path: str
+    """Relative to the working folder for a file inside of it, else absolute."""
     kind: Literal["created", "modified", "deleted"]
     before_sha256: str | None
     after_sha256: str | None

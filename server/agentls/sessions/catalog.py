@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agentls.errors import LogUnreadable
 from agentls.protocol.content import TextBlock
 from agentls.protocol.events.conversation import (
     PromptQueued,
@@ -34,7 +35,10 @@ def summarise(path: Path) -> SessionSummary | None:
     except OSError:
         return None
     # The windows cut lines in two; such halves are not JSON and fall out of themselves.
-    envelopes = (*parse_log(head, str(path)).envelopes, *parse_log(tail, str(path)).envelopes)
+    try:
+        envelopes = (*parse_log(head, str(path)).envelopes, *parse_log(tail, str(path)).envelopes)
+    except LogUnreadable:  # of a newer agentls; whoever opens it is told
+        return None
     summary = summary_of(envelopes)
     return summary and summary.model_copy(update={"updated_at": max(changed, summary.updated_at)})
 

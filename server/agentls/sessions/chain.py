@@ -13,7 +13,10 @@ from agentls.state.reduce import reduce
 def replay(envelopes: Sequence[Envelope]) -> SessionState:
     """Return the state that a log adds up to. Raises `LogUnreadable` where it has no beginning."""
     if not envelopes or not isinstance(envelopes[0].event, SessionCreated):
-        raise LogUnreadable("the log does not begin with the session's creation")
+        raise LogUnreadable(
+            "the log does not begin with the session's creation, so it cannot be opened; "
+            "it is left as it is"
+        )
     state = SessionState(meta=envelopes[0].event.session)
     for envelope in select_branch(envelopes):
         state = reduce(state, envelope)

@@ -34,6 +34,11 @@ class FolderStore:
         self._agentls_folder = agentls_folder
         self._sessions = agentls_folder / "sessions"
 
+    @property
+    def folder(self) -> Path:
+        """The folder that holds all of it."""
+        return self._agentls_folder
+
     def create(self, session_id: str) -> SessionLog:
         """Begin a log; see the port."""
         return self._open(session_id, begun=False)
@@ -115,6 +120,7 @@ class FolderLog:
         try:
             self._store.prepare()
         except OSError as error:
+            place = error.filename or self._store.folder
             raise LogNotWritten(
-                f"the folder of the sessions cannot be made: {error.filename}: {error.strerror}"
+                f"the folder of the sessions cannot be made: {place}: {error.strerror}"
             ) from error

@@ -61,8 +61,8 @@ class LogWriter:
             except OSError as error:
                 raise LogNotWritten(
                     f"the session log {self._path} could not be written ({error.strerror}); "
-                    f"{len(self._pending)} bytes are kept in memory: make room or mend the folder, "
-                    "then send the prompt again"
+                    f"{len(self._pending)} bytes are kept in memory and written with the next "
+                    "ones: make room, or go on without a log (`agentls run --no-session`)"
                 ) from error
 
     def close(self) -> None:

@@ -66,6 +66,8 @@ def activity(state: SessionState) -> Activity:
         label = f"Running {len(running)} tools"
     elif waiting:
         label = "Waiting for approval"
+    elif any(call.status == "ready" for call in state.calls.values()):
+        label = "Working"
     else:
         label = "Answering" if _answering(state) else "Thinking"
     return Activity(

@@ -57,7 +57,7 @@ class Edit(Tool[EditInput]):
         except (OSError, ValueError) as error:
             return unreadable(path, error, context.cwd)
         name = shown(path, context.cwd)
-        seen = context.variables.get(read_variable(path))
+        seen = context.variables.get(read_variable(name))
         if seen is None:
             return ToolResult.error(f"{name} has not been read. Read it before editing it.")
         # Searching a large file, or for a near miss, is too slow for the event loop.
@@ -135,7 +135,7 @@ def _result(
     found: list[Splice],
     stale: bool,
 ) -> ToolResult:
-    change = change_of(path, before, after)
+    change = change_of(name, before, after)
     counts = f"+{change.added_lines:,} -{change.removed_lines:,} lines"
     places = "1 place" if len(found) == 1 else f"{len(found):,} places"
     notes = [f"Edited {name} in {places} ({counts})."]
@@ -153,7 +153,7 @@ def _result(
         f"Edited {name} ({counts})",
         changes=(change,),
         # What the model has not seen it has not read: Write must still refuse.
-        variables={} if stale else {read_variable(path): after.sha256},
+        variables={} if stale else {read_variable(name): after.sha256},
     )
 
 

@@ -35,6 +35,9 @@ def printable(path: str | Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def read_variable(path: Path) -> str:
-    """Return the name of the session variable that holds what was last read of `path`."""
-    return f"Read:{printable(path)}"
+def read_variable(name: str) -> str:
+    """Return the session variable that holds what was last read of a file, named as `shown` does.
+
+    That is relative inside of the working folder, so that a session survives its being moved.
+    """
+    return f"Read:{name}"

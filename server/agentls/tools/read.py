@@ -157,7 +157,7 @@ def _decoded(raw: bytes) -> tuple[str, bool]:
 
 
 def _result(path: Path, name: str, content: FileContent, page: _Page) -> ToolResult:
-    variables = {read_variable(path): content.sha256}
+    variables = {read_variable(name): content.sha256}
     if not page.total:
         return ToolResult.ok(
             f"{name} is empty ({len(content.data)} bytes).",

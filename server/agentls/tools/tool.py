@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from agentls.protocol.content import FileChange, TextBlock, Todo
+from agentls.protocol.docstrings import describe_fields
 from agentls.protocol.session_state import SessionState
 from agentls.protocol.wire_model import JsonObject
 from agentls.tools.files import Files
@@ -25,7 +26,8 @@ class ToolInput(BaseModel):
         extra="forbid",
         validate_by_name=True,
         validate_by_alias=True,
-        use_attribute_docstrings=True,
+        json_schema_extra=describe_fields,
+        defer_build=True,
     )
 
 

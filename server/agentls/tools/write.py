@@ -10,7 +10,7 @@ from pydantic import Field
 from agentls.protocol.content import FileChange
 from agentls.tools.files import FileChangedMeanwhile, FileContent
 from agentls.tools.line_diff import count_changes, unified
-from agentls.tools.paths import absolute, exists, printable, read_variable, shown
+from agentls.tools.paths import absolute, exists, read_variable, shown
 from agentls.tools.read import unreadable
 from agentls.tools.tool import Tool, ToolContext, ToolInput, ToolResult
 
@@ -100,11 +100,11 @@ def unwritable(
             return ToolResult.error(f"{name!r} is not a path: {error}.")
 
 
-def change_of(path: Path, before: FileContent | None, after: FileContent) -> FileChange:
-    """Return what happened to a file."""
+def change_of(name: str, before: FileContent | None, after: FileContent) -> FileChange:
+    """Return what happened to a file, named as `shown` does."""
     added, removed = count_changes(before.data if before else b"", after.data)
     return FileChange(
-        path=printable(path),
+        path=name,
         kind="modified" if before else "created",
         before_sha256=before.sha256 if before else None,
         after_sha256=after.sha256,
@@ -125,7 +125,7 @@ async def as_seen(path: Path, context: ToolContext) -> bytes | None:
 def _not_seen(path: Path, before: FileContent, context: ToolContext) -> ToolResult | None:
     """Return the refusal where the model does not know what the file holds."""
     name = shown(path, context.cwd)
-    seen = context.variables.get(read_variable(path))
+    seen = context.variables.get(read_variable(name))
     if seen is None:
         return ToolResult.error(f"{name} exists and has not been read. Read it before writing it.")
     if seen != before.sha256:
@@ -160,8 +160,8 @@ async def _result(
     kept: list[str],
     context: ToolContext,
 ) -> ToolResult:
-    change = await asyncio.to_thread(change_of, path, before, after)
     name = shown(path, context.cwd)
+    change = await asyncio.to_thread(change_of, name, before, after)
     lines = after.data.count(b"\n") + (not after.data.endswith(b"\n") and after.data != b"")
     if before:
         counts = f"+{change.added_lines:,} -{change.removed_lines:,} lines"
@@ -172,5 +172,5 @@ async def _result(
         " ".join([text, *kept]),
         summary,
         changes=(change,),
-        variables={read_variable(path): after.sha256},
+        variables={read_variable(name): after.sha256},
     )
