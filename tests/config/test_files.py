@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -191,7 +192,7 @@ def test_who_holds_the_lock_is_waited_for_and_then_named(
     monkeypatch.setattr(files, "LOCK_SECONDS", 0.05)
 
     with (
-        files.FileLock(f"{path}.lock"),
+        FileLock(f"{path}.lock"),
         pytest.raises(StorageError, match="another process holds"),
     ):
         update_json(path, set_model)
