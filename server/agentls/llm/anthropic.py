@@ -213,8 +213,8 @@ def request_body(request: ModelRequest) -> bytes:
         body["system"] = [{"type": "text", "text": text, "cache_control": CACHE_UP_TO_HERE}]
     known = request.encoded
     rest = encode(_marked(request.messages)[known.count :])[1:-1]
-    messages = b",".join(part for part in (known.json, rest) if part)
-    return b'%b,"messages":[%b]}' % (encode(body)[:-1], messages)
+    comma = b"," if known.json and rest else b""
+    return b"".join((encode(body)[:-1], b',"messages":[', known.json, comma, rest, b"]}"))
 
 
 def _marked(messages: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:

@@ -66,12 +66,11 @@ class Scope:
 
     @classmethod
     def of(cls, cwd: Path, roots: Iterable[Path]) -> "Scope":
-        """Look the folders up."""
-        return cls(
-            cwd=locate(cwd, cwd).places,
-            roots=tuple(locate(root, cwd).places for root in roots),
-            home=_home_places(cwd),
-        )
+        """Look the folders up, once: they are what they were when the workspace was opened.
+
+        Should a link on the way to one be changed, what it leads to then is outside of it.
+        """
+        return _scope_of(cwd, tuple(roots), os.environ.get("HOME"))
 
     def contains(self, path: Located) -> bool:
         """Return whether the path, and the place it leads to, are in one of the roots."""
@@ -212,6 +211,15 @@ class PathPattern:
                 return scope.roots
             case "cwd" | "anywhere":
                 return (scope.cwd, *scope.roots)
+
+
+@lru_cache(maxsize=16)
+def _scope_of(cwd: Path, roots: tuple[Path, ...], home: str | None) -> Scope:
+    return Scope(
+        cwd=locate(cwd, cwd).places,
+        roots=tuple(locate(root, cwd).places for root in roots),
+        home=_home_places(cwd),
+    )
 
 
 def escape_pattern(path: str) -> str | None:

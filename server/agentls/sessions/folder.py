@@ -89,6 +89,7 @@ class FolderLog:
         self._store = store
         self._writer = LogWriter(path)
         self._begun = begun
+        self._has_folder = False
         self._held = bytearray() if begun else bytearray(header_line(session_id))
 
     def append(self, envelope: Envelope) -> None:
@@ -105,9 +106,11 @@ class FolderLog:
 
     async def flush(self) -> None:
         """Return when all is written; see the port."""
-        if self._begun:
+        if not self._begun:
+            return
+        if not self._has_folder:
             self._prepare_folder()
-            await self._writer.flush()
+        await self._writer.flush()
 
     async def aclose(self) -> None:
         """Write what is left and close; see the port."""
@@ -119,6 +122,7 @@ class FolderLog:
     def _prepare_folder(self) -> None:
         try:
             self._store.prepare()
+            self._has_folder = True
         except OSError as error:
             place = error.filename or self._store.folder
             raise LogNotWritten(

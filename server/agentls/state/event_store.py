@@ -87,7 +87,7 @@ class EventStore:
         """
 
         def change(old: Moment) -> Moment:
-            envelope = Envelope.model_construct(
+            envelope = Envelope(
                 seq=old.seq if isinstance(event, EphemeralEvent) else old.seq + 1,
                 session_id=old.state.meta.id,
                 chat_id="main",
