@@ -153,9 +153,11 @@ def _lsp(options: argparse.Namespace) -> int:
     pipes = take_over_stdio()
     # Importing makes hundreds of thousands of objects that all stay: looking for garbage among them
     # again and again would cost a tenth of the start.
+    usual = gc.get_threshold()
     gc.set_threshold(10_000, 20, 20)
     from agentls.cli.serve import serve_editor
 
+    gc.set_threshold(*usual)
     return serve_editor(pipes, model=options.model)
 
 
