@@ -10,31 +10,7 @@ LLMOCK=0.2.2
 CLICK=8.3.0
 CLICK_SHA256=e7b8232224eba16f4ebe410c25ced9f7875cb5f3263ffc93cc3e8da705e229c4
 
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-PREFIX=${PREFIX:-$ROOT/.editors}
-STAMPS=$PREFIX/stamps
-mkdir -p "$STAMPS"
-
-# Runs a step once for each version of what it installs.
-step() {
-  local stamp=$STAMPS/$1 log=$PREFIX/install-$1.log status=0
-  shift
-  [ ! -e "$stamp" ] || return 0
-  echo "installing $(basename "$stamp")"
-  set +e # in a condition, bash would not stop the step at its first failure
-  (
-    set -e
-    "$@"
-  ) >"$log" 2>&1
-  status=$?
-  set -e
-  if [ $status != 0 ]; then
-    tail -n 20 "$log" >&2
-    echo "failed: $(basename "$stamp"); the whole output is in $log" >&2
-    exit 1
-  fi
-  touch "$stamp"
-}
+. "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
 
 aimock() {
   rm -rf "$PREFIX/aimock"

@@ -7,11 +7,7 @@ set -euo pipefail
 OLDEST=0.7.2 # what Debian 12 brings
 CURRENT=0.11.4
 
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-PREFIX=${PREFIX:-$ROOT/.editors}
-mkdir -p "$PREFIX"
-
-as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+. "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
 
 version() { "$1" --version 2>/dev/null | sed -n '1s/^NVIM v//p'; }
 

@@ -10,33 +10,7 @@ CODE_SERVER=4.139.1
 PLAYWRIGHT=1.65.1
 VSCE=4.1.0
 
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-PREFIX=${PREFIX:-$ROOT/.editors}
-STAMPS=$PREFIX/stamps
-mkdir -p "$STAMPS"
-
-# Runs a step once for each version of what it installs.
-step() {
-  local stamp=$STAMPS/$1 log=$PREFIX/install-$1.log status=0
-  shift
-  [ ! -e "$stamp" ] || return 0
-  echo "installing $(basename "$stamp")"
-  set +e # in a condition, bash would not stop the step at its first failure
-  (
-    set -e
-    "$@"
-  ) >"$log" 2>&1
-  status=$?
-  set -e
-  if [ $status != 0 ]; then
-    tail -n 20 "$log" >&2
-    echo "failed: $(basename "$stamp"); the whole output is in $log" >&2
-    exit 1
-  fi
-  touch "$stamp"
-}
-
-as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+. "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
 
 chromium() {
   as_root apt-get update -qq

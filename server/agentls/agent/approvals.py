@@ -67,20 +67,11 @@ async def question(
     )
 
 
-def allowed_by(verdict: Verdict) -> Decision:
-    """Return the decision that lets a call run without asking."""
+def decided(verdict: Verdict) -> Decision:
+    """Return the decision of a verdict that lets nobody be asked."""
+    assert verdict.behaviour != "ask"
     return Decision(
-        behaviour="allow",
-        decided_by=verdict.decided_by,
-        reason=verdict.reason,
-        rule=verdict.rule,
-    )
-
-
-def denied_by(verdict: Verdict) -> Decision:
-    """Return the decision that stops a call without asking."""
-    return Decision(
-        behaviour="deny",
+        behaviour=verdict.behaviour,
         decided_by=verdict.decided_by,
         reason=verdict.reason,
         rule=verdict.rule,

@@ -126,13 +126,13 @@ class Scheduler:
         verdict = approvals.judge(tool, arguments, self._chat.state, self._surroundings)
         answered = call.decision
         if verdict.behaviour == "deny":
-            return self._deny(call, approvals.denied_by(verdict))
+            return self._deny(call, approvals.decided(verdict))
         if answered is not None and answered.behaviour == "deny":
             return self._deny(call, answered)
         if answered is not None:
             return _Ready(call, tool, arguments, answered)
         if verdict.behaviour == "allow":
-            return _Ready(call, tool, arguments, approvals.allowed_by(verdict))
+            return _Ready(call, tool, arguments, approvals.decided(verdict))
         if not self._surroundings.host.can_ask():
             return self._deny(call, approvals.nobody_to_ask(verdict.reason))
         context = self._context(call)
