@@ -8,7 +8,6 @@ import contextlib
 import logging
 import os
 import queue
-import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 
 from agentls.errors import ConfigurationError
 from agentls.lsp.framing import Frame, Framer, header_of
+from agentls.stdio import take_stdin, take_stdout
 
 LOW_WATER = 64 << 10
 """A backlog of at most this many bytes counts as drained: what a pipe holds by itself."""
@@ -38,28 +38,17 @@ class Pipes:
 def take_over_stdio() -> Pipes:
     """Move standard input and output away and return where they are now.
 
-    Afterwards 0 is empty and 1 is standard error, so that a stray `print`, here or in a child, does
-    not reach the client. To be called first of all, before an event loop is made or anything is
-    printed. Raises ConfigurationError.
+    To be called before anything is printed; see `stdio`. Raises ConfigurationError.
     """
-    # Python leaves None where a descriptor was closed when it started; by now its number may belong
-    # to another file.
-    if sys.__stdin__ is None or sys.__stdout__ is None:
+    try:
+        os.fstat(0)
+        os.fstat(1)
+    except OSError as error:
         raise ConfigurationError(
-            "agentls speaks LSP on standard input and output, but one of them is closed. "
-            "Start it from an editor, or with both open."
-        )
-    _open_stderr()
-    pipes = Pipes(os.dup(0), os.dup(1))
-    empty = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    os.close(empty)
-    os.dup2(2, 1)
-    # What was printed and is still in the buffer goes to standard error too. From now on it is one
-    # stream with one buffer: what is printed and what is logged keep their order.
-    sys.__stdout__.flush()
-    sys.stdout = sys.stderr
-    return pipes
+            "agentls speaks LSP on standard input and output, but one of them is closed "
+            f"({error.strerror}). Start it from an editor, or with both open."
+        ) from error
+    return Pipes(take_stdin(), take_stdout())
 
 
 class Reader:
@@ -264,17 +253,6 @@ class Writer:
         # The loop may have been closed while this thread waited for the client.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback)
-
-
-def _open_stderr() -> None:
-    """Give 2 somewhere to go, lest the next file that is opened become standard error."""
-    try:
-        os.fstat(2)
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        if nowhere != 2:
-            os.dup2(nowhere, 2)
-            os.close(nowhere)
 
 
 def _size(frame: Frame) -> int:
