@@ -23,8 +23,12 @@ EDITORS = {
     "oldest": Path("/usr/bin/nvim"),
     "current": Path(os.environ.get("PREFIX", ROOT / ".editors")) / "nvim/bin/nvim",
 }
-PURE_FILES = ("conversation_cases.lua", "view_state_cases.lua")
-AGENT_FILE = "agent_cases.lua"
+PURE_FILES = (
+    "conversation_text_cases.lua",
+    "conversation_stream_cases.lua",
+    "view_state_cases.lua",
+)
+AGENT_FILES = ("agent_turn_cases.lua", "agent_session_cases.lua")
 SERVER = (str(ROOT / ".venv/bin/agentls"), "lsp", "--model", "offline")
 SCREENS = {
     "oldest": ROOT / "artifacts/nvim-screen-oldest.txt",
@@ -42,7 +46,7 @@ Run = Callable[[str, str], dict[str, str]]
 
 
 def cases_in(file: str) -> list[str]:
-    return re.findall(r'^it\("(.*)", function', (CASES / file).read_text(), re.MULTILINE)
+    return re.findall(r'^it\(\s*"(.*)",\s*function', (CASES / file).read_text(), re.MULTILINE)
 
 
 def cases_of(*files: str) -> list[tuple[str, str]]:
@@ -65,7 +69,7 @@ def test_what_is_apart_from_the_editor(run: Run, editor: str, file: str, case: s
 
 
 @pytest.mark.parametrize("editor", EDITORS)
-@pytest.mark.parametrize(("file", "case"), cases_of(AGENT_FILE))
+@pytest.mark.parametrize(("file", "case"), cases_of(*AGENT_FILES))
 def test_agent_in_neovim(run: Run, editor: str, file: str, case: str) -> None:
     assert run(editor, file)[case] == ""
 
