@@ -86,12 +86,13 @@ class Turn:
         name = chat.state.model.effective or ""
         model = self._surroundings.catalog.resolve(name)
         await chat.flush()
+        messages = chat.conversation.messages(chat.state.history)
         request = ModelRequest(
             model=name,
             system=chat.system_prompt(),
-            messages=chat.conversation.messages(chat.state.history),
+            messages=messages,
             tools=tool_specs(self._surroundings.tools),
-            encoded=chat.conversation.encoded,
+            encoded=messages.encoded,
         )
         parent = chat.state.head
         assembler = AnswerAssembler(chat.new_message_id(), name, self._emit, chat.is_call_taken)

@@ -212,7 +212,7 @@ def request_body(request: ModelRequest) -> bytes:
         text = sendable_text(request.system)
         body["system"] = [{"type": "text", "text": text, "cache_control": CACHE_UP_TO_HERE}]
     known = request.encoded
-    rest = encode(_marked(request.messages)[known.count :])[1:-1]
+    rest = encode(_marked(tuple(request.messages[known.count :])))[1:-1]
     comma = b"," if known.json and rest else b""
     return b"".join((encode(body)[:-1], b',"messages":[', known.json, comma, rest, b"]}"))
 

@@ -1,6 +1,6 @@
 """The port to a model. Whatever answers speaks the Messages API's stream events."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,10 +21,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPrefix:
-    """The first `count` messages of a request, as the JSON items of an array.
-
-    Encoding a long conversation anew for each call costs more than all else in a call.
-    """
+    """The first `count` messages of a request, as the JSON items of an array."""
 
     count: int = 0
     json: bytes = b""
@@ -36,7 +33,7 @@ class ModelRequest:
 
     model: str
     system: str
-    messages: tuple[dict[str, Any], ...]
+    messages: Sequence[dict[str, Any]]
     """`MessageParam`s of the Messages API."""
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int = 16_384

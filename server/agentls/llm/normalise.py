@@ -10,8 +10,9 @@ import json
 import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, assert_never
+from typing import Any, assert_never, cast, overload
 
 import orjson
 from pydantic import JsonValue
@@ -36,7 +37,44 @@ NO_OUTPUT = "(no output)"
 BEGINNING = "(The conversation before this point is not shown.)"
 
 
-def messages_from_history(history: Iterable[Entry]) -> tuple[Message, ...]:
+class Messages(Sequence[Message]):
+    """What is sent: messages that can no longer change, as JSON, and the ones after them.
+
+    A long conversation is kept in the form in which it is sent, and in no other: encoding it anew
+    for each call costs more than all else in a call. It is decoded for who looks at it.
+    """
+
+    def __init__(self, encoded: EncodedPrefix, rest: tuple[Message, ...]) -> None:
+        self.encoded = encoded
+        self._rest = rest
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        if isinstance(index, slice) and index == slice(self.encoded.count, None):
+            return self._rest
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return self.encoded.count + len(self._rest)
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all == tuple(cast(Sequence[Message], other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def _all(self) -> tuple[Message, ...]:
+        # Not orjson, which makes a float of an integer of more than 64 bits.
+        return (*json.loads(b"[%b]" % self.encoded.json), *self._rest)
+
+
+def messages_from_history(history: Iterable[Entry]) -> Messages:
     """Convert a whole history; see `Conversation` for one that grows."""
     return Conversation().messages(list(history))
 
@@ -51,7 +89,7 @@ class Conversation:
     def __init__(self) -> None:
         self._begin()
 
-    def messages(self, history: Sequence[Entry]) -> tuple[Message, ...]:
+    def messages(self, history: Sequence[Entry]) -> Messages:
         """Return the messages to send. A history that ends in an answer ends in one here too."""
         if not self._continued_by(history):
             self._begin()
@@ -61,19 +99,18 @@ class Conversation:
         for begin, end in pairwise(begins):
             _join(self._closed, _round_messages(rest[begin:end], self._call_ids))
         self._closed_entries.extend(rest[: begins[-1]])
+        self._encode_closed()
         # The last round may still grow, so it is converted each time and not kept.
         messages = self._closed.copy()
         _join(messages, _round_messages(rest[begins[-1] :], self._call_ids.copy()))
-        return tuple(messages)
+        return Messages(EncodedPrefix(self._encoded_count, bytes(self._encoded)), tuple(messages))
 
-    @property
-    def encoded(self) -> EncodedPrefix:
-        """The part of the latest messages that will never change, encoded once."""
-        # The last closed message may still be joined with what comes after it.
-        for message in self._closed[self._encoded_count : -1]:
+    def _encode_closed(self) -> None:
+        """Keep all closed messages as JSON but the last, which may be joined with what follows."""
+        for message in self._closed[:-1]:
             self._encoded += (b"," if self._encoded else b"") + encode(message)
             self._encoded_count += 1
-        return EncodedPrefix(self._encoded_count, bytes(self._encoded))
+        del self._closed[:-1]
 
     def _begin(self) -> None:
         self._latest: History | None = None
