@@ -6,41 +6,42 @@ each editor.
 
 import os
 import re
-import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-CLIENT = ROOT / "client-nvim"
-CASES = Path(__file__).parent / "nvim"
-EDITORS = {
-    "oldest": Path("/usr/bin/nvim"),
-    "current": Path(os.environ.get("PREFIX", ROOT / ".editors")) / "nvim/bin/nvim",
-}
+from tests.support.neovim import (
+    CASES,
+    EDITORS,
+    ROOT,
+    Screen,
+    environment,
+    installed,
+    keep,
+    make_workspace,
+    needs_tmux,
+    wait,
+)
+
 PURE_FILES = (
     "conversation_text_cases.lua",
     "conversation_stream_cases.lua",
     "view_state_cases.lua",
 )
 AGENT_FILES = ("agent_turn_cases.lua", "agent_session_cases.lua")
-SERVER = (str(ROOT / ".venv/bin/agentls"), "lsp", "--model", "offline")
+OFFLINE = ("--model", "offline")
 SCREENS = {
     "oldest": ROOT / "artifacts/nvim-screen-oldest.txt",
     "current": ROOT / "artifacts/nvim-screen.txt",
 }
 
 RUN_SECONDS = 240
-SCREEN_SECONDS = 60
 
 pytestmark = pytest.mark.editors
 
-T = TypeVar("T")
 Run = Callable[[str, str], dict[str, str]]
 """Runs a file in an editor; returns, by case, nothing or what went wrong."""
 
@@ -87,11 +88,10 @@ def test_no_server_outlives_its_neovim(editor: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("editor", EDITORS)
 def test_a_turn_looks_right_on_a_real_screen(editor: str, tmp_path: Path) -> None:
     nvim = installed(editor)
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not installed here: bash scripts/install_neovim.sh")
+    needs_tmux()
     workspace = make_workspace(tmp_path)
     (workspace / "notes.txt").write_text("apples\nbread\ncheese\n")
-    screen = Screen(tmp_path / "tmux.sock", workspace, environment(workspace))
+    screen = Screen(tmp_path / "tmux.sock", workspace, environment(workspace, *OFFLINE))
     try:
         asked, ended = turn_on_screen(screen, nvim)
     finally:
@@ -108,7 +108,7 @@ def test_a_turn_looks_right_on_a_real_screen(editor: str, tmp_path: Path) -> Non
     assert re.search(r'^\[x\] Replace "cheese"', ended, re.MULTILINE)
 
 
-def turn_on_screen(screen: "Screen", nvim: str) -> tuple[str, str]:
+def turn_on_screen(screen: Screen, nvim: str) -> tuple[str, str]:
     """Let a user go through a turn; return the screen when it asks and at the end."""
     screen.start(nvim, "notes.txt")
     screen.wait_for("apples")
@@ -118,11 +118,6 @@ def turn_on_screen(screen: "Screen", nvim: str) -> tuple[str, str]:
     screen.type("1", "Enter")
     screen.wait_for("— done in")
     return asked, screen.wait_for("Idle")
-
-
-def keep(path: Path, *screens: str) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(("\n" + "=" * 100 + "\n").join(screens))
 
 
 PROMPT_ON_SCREEN = (
@@ -146,47 +141,6 @@ harness.run()
 """
 
 
-class Screen:
-    """A terminal of 100 columns and 30 lines, in a tmux of its own."""
-
-    def __init__(self, socket: Path, folder: Path, environment: dict[str, str]) -> None:
-        self._tmux = ("tmux", "-S", str(socket), "-f", "/dev/null")
-        self._folder = folder
-        self._environment = environment
-
-    def start(self, nvim: str, file: str) -> None:
-        init = str(CASES / "screen_init.lua")
-        size = ("-x", "100", "-y", "30")
-        self._do("new-session", "-d", *size, "-c", str(self._folder), nvim, "-u", init, file)
-
-    def type(self, text: str, *keys: str) -> None:
-        self._do("send-keys", "-l", text)
-        self._do("send-keys", *keys)
-
-    def show(self) -> str:
-        return self._do("capture-pane", "-p")
-
-    def wait_for(self, text: str) -> str:
-        return wait(f"{text!r} on the screen", lambda: self._showing(text), self.show)
-
-    def close(self) -> None:
-        subprocess.run([*self._tmux, "kill-server"], capture_output=True, check=False)
-
-    def _showing(self, text: str) -> str | None:
-        shown = self.show()
-        return shown if text in shown else None
-
-    def _do(self, *command: str) -> str:
-        done = subprocess.run(
-            [*self._tmux, *command],
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
-
-
 def run_file(editor: str, file: str, folder: Path) -> dict[str, str]:
     """Run a file of cases in a workspace; return, by case, nothing or what went wrong."""
     nvim = installed(editor)
@@ -196,7 +150,7 @@ def run_file(editor: str, file: str, folder: Path) -> dict[str, str]:
     done = subprocess.run(
         [nvim, "--headless", "-u", str(CASES / "init.lua"), "-c", script],
         cwd=workspace,
-        env=environment(workspace),
+        env=environment(workspace, *OFFLINE),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -216,51 +170,9 @@ def read_report(output: str) -> Iterator[tuple[str, str]]:
             yield match[2], "" if match[1] == "ok" else part[match.end() :]
 
 
-def installed(editor: str) -> str:
-    nvim = EDITORS[editor]
-    if not nvim.exists():
-        pytest.skip(f"{nvim} is not installed here: bash scripts/install_neovim.sh")
-    return str(nvim)
-
-
-def make_workspace(folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
-    for name in (".git", "home"):
-        (folder / name).mkdir()
-    return folder
-
-
-def environment(workspace: Path) -> dict[str, str]:
-    home = workspace / "home"
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("XDG_", "NVIM", "VIM", "ANTHROPIC_", "TMUX"))
-    }
-    return {
-        **inherited,
-        "HOME": str(home),
-        "LANG": "C.UTF-8",
-        "TZ": "America/New_York",
-        "TERM": "xterm-256color",
-        "AGENTLS_NVIM_TESTS": str(CASES),
-        "AGENTLS_NVIM_CLIENT": str(CLIENT),
-        "AGENTLS_CMD": "\n".join(SERVER),
-    }
-
-
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     return True
-
-
-def wait(what: str, probe: Callable[[], T | None], context: Callable[[], str] = str) -> T:
-    deadline = time.monotonic() + SCREEN_SECONDS
-    while time.monotonic() < deadline:
-        if value := probe():
-            return value
-        time.sleep(0.1)
-    raise AssertionError(f"this did not come: {what}\n{context()}")
