@@ -16,7 +16,14 @@ export class Conversation implements vscode.TextDocumentContentProvider, vscode.
     CONVERSATION_SCHEME,
     this,
   );
+  /** A change told while the document is being opened is lost: look again once it is. */
+  private readonly opening = vscode.workspace.onDidOpenTextDocument((document) => {
+    if (document.uri.scheme !== CONVERSATION_SCHEME || this.provided === this.view) return;
+    this.changed.fire(ADDRESS);
+  });
   private view: SessionView | null = null;
+  /** What the document was last made of. */
+  private provided: SessionView | null = null;
   private timer: NodeJS.Timeout | null = null;
 
   /** Take what is to be shown; while text streams, the document follows some times a second. */
@@ -29,6 +36,7 @@ export class Conversation implements vscode.TextDocumentContentProvider, vscode.
   }
 
   provideTextDocumentContent(): string {
+    this.provided = this.view;
     return conversationMarkdown(this.view);
   }
 
@@ -49,6 +57,7 @@ export class Conversation implements vscode.TextDocumentContentProvider, vscode.
 
   dispose(): void {
     if (this.timer !== null) clearTimeout(this.timer);
+    this.opening.dispose();
     this.registration.dispose();
     this.changed.dispose();
   }

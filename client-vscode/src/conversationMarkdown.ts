@@ -112,7 +112,7 @@ function ofThinking(text: string): string {
 }
 
 function ofCall(call: CallView): Block {
-  const line = `${callMark(call)} **${inline(call.name)}** ${inline(callText(call))}`.trimEnd();
+  const line = `${callMark(call)} ${named(call.name, callText(call))}`.trimEnd();
   const below = belowCall(call);
   return {
     markdown: below === "" ? line : `${line}\n\n${below}`,
@@ -152,11 +152,22 @@ function callText(call: CallView): string {
   }
 }
 
+/** Return `text` after the tool's name, which is not said twice: "Edited a.txt", "Grep Found it". */
+function named(name: string, text: string): string {
+  const [first = "", ...rest] = text.split(" ");
+  const said = first.toLowerCase().startsWith(name.toLowerCase());
+  return said
+    ? `**${inline(first)}** ${inline(rest.join(" "))}`
+    : `**${inline(name)}** ${inline(text)}`;
+}
+
 function finishedText(call: CallView): string {
   const summary = call.summary ?? call.invocation;
   if (call.outcome === "ok" || call.outcome === null) return summary;
   const said = summary.toLowerCase().includes(call.outcome);
-  return said ? summary : `${summary} (${call.outcome})`;
+  const text = said ? summary : `${summary} (${call.outcome})`;
+  const refused = call.outcome === "denied" ? call.approval : null; // the summary does not say what
+  return refused === null ? text : `${refused.title} · ${text}`;
 }
 
 function belowCall(call: CallView): string {

@@ -10,11 +10,14 @@ export class TodoTree implements vscode.TreeDataProvider<Todo>, vscode.Disposabl
   readonly onDidChangeTreeData = this.changed.event;
   private readonly tree = vscode.window.createTreeView("agentls.todos", { treeDataProvider: this });
   private todos: readonly Todo[] = [];
+  private working = false;
 
   show(view: SessionView | null): void {
     const todos = view?.todos ?? [];
-    if (todos === this.todos) return;
+    const working = view !== null && view.activity.turnId !== null;
+    if (todos === this.todos && working === this.working) return;
     this.todos = todos;
+    this.working = working;
     const done = todos.filter((todo) => todo.status === "completed").length;
     this.tree.description = todos.length === 0 ? "" : `${done} of ${todos.length} done`;
     this.changed.fire();
@@ -27,7 +30,7 @@ export class TodoTree implements vscode.TreeDataProvider<Todo>, vscode.Disposabl
   getTreeItem(todo: Todo): vscode.TreeItem {
     const label = todo.status === "inProgress" ? todo.activeForm : todo.content;
     const item = new vscode.TreeItem(label);
-    item.iconPath = iconOf(todo);
+    item.iconPath = iconOf(todo, this.working);
     item.tooltip = `${todo.content}\n${statusOf(todo)}`;
     item.accessibilityInformation = { label: `${label}, ${statusOf(todo)}` };
     return item;
@@ -39,12 +42,12 @@ export class TodoTree implements vscode.TreeDataProvider<Todo>, vscode.Disposabl
   }
 }
 
-function iconOf(todo: Todo): vscode.ThemeIcon {
+function iconOf(todo: Todo, working: boolean): vscode.ThemeIcon {
   switch (todo.status) {
     case "pending":
       return new vscode.ThemeIcon("circle-large-outline");
     case "inProgress":
-      return new vscode.ThemeIcon("loading~spin");
+      return new vscode.ThemeIcon(working ? "loading~spin" : "circle-large-filled");
     case "completed":
       return new vscode.ThemeIcon("pass-filled", new vscode.ThemeColor("testing.iconPassed"));
     default:

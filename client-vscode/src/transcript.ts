@@ -23,6 +23,7 @@ export interface CallView {
   readonly status: CallStatus;
   /** What it is doing; until it runs, no more than the tool's name. */
   readonly invocation: string;
+  /** What was asked before it could run, whether or not that is answered. */
   readonly approval: Approval | null;
   /** The latest lines of its output while it runs. */
   readonly progress: string | null;
@@ -109,7 +110,7 @@ export function withEvent(transcript: Transcript, event: Envelope["event"]): Tra
         approval: event.approval,
       });
     case "approvalAnswered":
-      return withCall(transcript, event.callId, { status: "ready", approval: null });
+      return withCall(transcript, event.callId, { status: "ready" });
     case "toolCallStarted":
       return withCall(transcript, event.callId, {
         status: "running",
@@ -122,7 +123,6 @@ export function withEvent(transcript: Transcript, event: Envelope["event"]): Tra
         status: "finished",
         outcome: event.outcome,
         summary: event.summary,
-        approval: null,
         progress: null,
       });
     case "turnFinished":
@@ -203,7 +203,7 @@ function callView(id: string, name: string, call: ToolCall | undefined): CallVie
     name,
     status: call?.status ?? "ready",
     invocation: call?.invocation ?? name,
-    approval: call?.status === "waiting" ? call.approval : null,
+    approval: call?.approval ?? null,
     progress: call?.progress ?? null,
     outcome: call?.outcome ?? null,
     summary: call?.summary ?? null,

@@ -57,8 +57,16 @@ test("calls that follow each other have a line each", () => {
   ]);
   assert.equal(
     text,
-    "✓ **Read** Read notes\\\n– **Bash** Not run \\(denied\\)\\\n✗ **Bash** Exit code 1 \\(error\\)\\\n– **Bash** Cancelled\n",
+    "✓ **Read** notes\\\n– **Bash** Not run \\(denied\\)\\\n✗ **Bash** Exit code 1 \\(error\\)\\\n– **Bash** Cancelled\n",
   );
+});
+
+test("a call that the user denied says what it was", () => {
+  const denied = { name: "Edit", outcome: "denied", summary: "Denied: the user said no" } as const;
+  const text = markdown([
+    { kind: "answer", id: "m2", parts: [call({ ...denied, approval: approval() })] },
+  ]);
+  assert.equal(text, "– **Edit** notes\\.txt · Denied\\: the user said no\n");
 });
 
 test("calls of answers that say nothing else are lines of one paragraph", () => {
@@ -67,20 +75,20 @@ test("calls of answers that say nothing else are lines of one paragraph", () => 
     { kind: "answer", id: "m3", parts: [call({ id: "c2" })] },
     { kind: "answer", id: "m4", parts: [{ kind: "text", text: "Done." }] },
   ]);
-  assert.equal(text, "I read.\n\n✓ **Read** Read notes\\\n✓ **Read** Read notes\n\nDone.\n");
+  assert.equal(text, "I read.\n\n✓ **Read** notes\\\n✓ **Read** notes\n\nDone.\n");
 });
 
 test("a waiting call shows what it wants to do", () => {
   const waiting = call({ name: "Edit", status: "waiting", approval: approval() });
   const text = markdown([{ kind: "answer", id: "m2", parts: [waiting] }]);
-  assert.match(text, /^\? \*\*Edit\*\* Edit notes\\\.txt \\\(waiting for approval\\\)$/m);
+  assert.match(text, /^\? \*\*Edit\*\* notes\\\.txt \\\(waiting for approval\\\)$/m);
   assert.match(text, /^```diff\n--- notes\.txt\n/m);
 });
 
 test("a running call shows the last lines of its output", () => {
   const running = call({ status: "running", progress: "1\n2\n3\n4\n5\n6\n7\n" });
   const text = markdown([{ kind: "answer", id: "m2", parts: [running] }]);
-  assert.equal(text, "… **Read** Reading notes\\.txt\n\n```\n3\n4\n5\n6\n7\n```\n");
+  assert.equal(text, "… **Reading** notes\\.txt\n\n```\n3\n4\n5\n6\n7\n```\n");
 });
 
 test("output with a fence in it cannot end its code block", () => {

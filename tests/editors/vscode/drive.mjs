@@ -1,131 +1,30 @@
-// Drives VS Code in a browser as a person would, and writes what was seen as JSON.
-//
-//   node drive.mjs PORT WORKSPACE SHOTS REPORT
-//
-// Every wait is generous: the machine may be busy. What does not come ends the run with the name
-// of the step, a picture of that moment and exit code 1.
+// Walks through all that the extension offers, with the offline model; see workbench.mjs.
 
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-
-const require = createRequire(join(process.env.VSCODE_DRIVER, "package.json"));
-const { chromium } = require("playwright-core");
-
-const WAIT_MILLISECONDS = 90_000;
-/** A webview's files have addresses of this host; a service worker answers, and no one else. */
-const SERVED_IN_THE_BROWSER = ".vscode-resource.vscode-cdn.net";
-const [port, workspace, shots, reportFile] = process.argv.slice(2);
-const report = { steps: [], outside: [], failed: null };
-
-const browser = await chromium.launch({
-  executablePath: "/usr/bin/chromium",
-  headless: true,
-  args: [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-  ],
-});
-const page = await browser.newPage({ viewport: { width: 1280, height: 760 } });
-page.setDefaultTimeout(WAIT_MILLISECONDS);
-page.on("request", (request) => {
-  const url = new URL(request.url());
-  const inside = url.hostname === "127.0.0.1" || url.hostname.endsWith(SERVED_IN_THE_BROWSER);
-  if (url.protocol.startsWith("http") && !inside) report.outside.push(url.origin);
-});
-
-const statusItem = page.locator('.statusbar-item[id="agentls.agentls.agentls.status"]');
-const toasts = page.locator(".notifications-toasts .notification-list-item");
-const quickInput = page.locator(".quick-input-widget");
-
-async function step(name, action) {
-  try {
-    const seen = (await action()) ?? true;
-    report.steps.push({ name, seen });
-  } catch (error) {
-    report.failed = { name, error: String(error) };
-    await shot("failed").catch(() => {});
-    throw error;
-  } finally {
-    writeFileSync(reportFile, JSON.stringify(report, null, 2));
-  }
-}
-
-async function shot(name) {
-  await page.waitForTimeout(700); // animations
-  await page.screenshot({ path: join(shots, `${name}.png`) });
-}
-
-async function status(text) {
-  await statusItem.filter({ hasText: text }).waitFor();
-  return (await statusItem.innerText()).trim();
-}
-
-async function command(title) {
-  await page.keyboard.press("F1");
-  const input = quickInput.locator("input.input");
-  await input.waitFor();
-  await input.fill(`>${title}`);
-  await quickInput.locator(".monaco-list-row", { hasText: title }).first().click();
-}
-
-async function prompt(text) {
-  await command("Agent: Send a Prompt");
-  await quickInput.locator(".quick-input-title", { hasText: "Send a Prompt" }).waitFor();
-  await quickInput.locator("input.input").fill(text);
-  await page.keyboard.press("Enter");
-}
-
-function toastButton(toast, label) {
-  return toast.locator("a.monaco-button").getByText(label, { exact: true });
-}
-
-async function openFile(name) {
-  await page.keyboard.press("Control+p");
-  const input = quickInput.locator("input.input");
-  await input.waitFor();
-  await input.fill(name);
-  await quickInput.locator(".monaco-list-row", { hasText: name }).first().click();
-  await page.locator(".tab", { hasText: name }).first().waitFor();
-}
-
-/** The drawn conversation: a page in a frame in a frame. */
-function conversation() {
-  return page
-    .frameLocator("iframe.webview.ready")
-    .frameLocator("iframe#active-frame")
-    .locator(".agentls-conversation");
-}
-
-async function conversationText(expected) {
-  await conversation().filter({ hasText: expected }).waitFor();
-  return conversation().innerText();
-}
-
-function serverPids() {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-        return words.includes("lsp") && readlinkSync(`/proc/${pid}/cwd`) === workspace;
-      } catch {
-        return false; // it ended meanwhile
-      }
-    })
-    .map(Number);
-}
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import {
+  command,
+  conversation,
+  conversationText,
+  drive,
+  openFile,
+  openPlan,
+  openWorkspace,
+  page,
+  planRows,
+  prompt,
+  quickInput,
+  shot,
+  status,
+  statusItem,
+  step,
+  toastButton,
+  toasts,
+  workspace,
+} from "./workbench.mjs";
 
 async function run() {
   await step("status bar", async () => {
-    await page.goto(`http://127.0.0.1:${port}/?folder=${workspace}`, {
-      waitUntil: "domcontentloaded",
-    });
+    await openWorkspace();
     const text = await status("offline · default · Idle");
     await openFile("notes.txt");
     await shot("1-idle");
@@ -180,20 +79,18 @@ async function run() {
   });
 
   await step("plan", async () => {
-    await page.locator('.activitybar .action-label[aria-label^="Agent"]').click();
-    await page.locator(".composite.title", { hasText: "Agent: Plan" }).waitFor();
+    await openPlan();
     await prompt(process.env.PLAN_PROMPT);
     await toastButton(toasts, "Allow").waitFor();
-    const rows = page.locator(".pane-body .monaco-list-row");
-    await rows.first().waitFor();
+    await planRows.first().waitFor();
     await conversationText("waiting for approval");
     await shot("6-plan");
-    const working = await rows.allInnerTexts();
+    const working = await planRows.allInnerTexts();
     await command("Agent: Answer an Approval");
     await quickInput.locator(".monaco-list-row", { hasText: "Allow" }).first().click();
     await status("offline · default · Idle");
     await shot("7-plan-done");
-    return { working, done: await rows.allInnerTexts() };
+    return { working, done: await planRows.allInnerTexts() };
   });
 
   await step("second answer", async () => {
@@ -271,11 +168,18 @@ async function run() {
   });
 }
 
-try {
-  await run();
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  await browser.close();
+function serverPids() {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+        return words.includes("lsp") && readlinkSync(`/proc/${pid}/cwd`) === workspace;
+      } catch {
+        return false; // it ended meanwhile
+      }
+    })
+    .map(Number);
 }
+
+await drive(run);
