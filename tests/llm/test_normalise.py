@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -14,7 +14,7 @@ from agentls.llm.normalise import (
     NO_OUTPUT,
     Conversation,
     Entry,
-    messages_from_history,
+    Messages,
     sendable_text,
 )
 from agentls.protocol.content import (
@@ -31,6 +31,11 @@ from agentls.protocol.history import Answer, CallResult, History, UserMessage
 from agentls.protocol.tool_calls import CallOutcome, ToolCall
 
 AT = "2026-11-30T15:00:00.000Z"
+
+
+def messages_from_history(history: Iterable[Entry]) -> Messages:
+    """Convert a whole history at once."""
+    return Conversation().messages(list(history))
 
 
 def user(*texts: str) -> UserMessage:

@@ -74,11 +74,6 @@ class Messages(Sequence[Message]):
         return (*json.loads(b"[%b]" % self.encoded.json), *self._rest)
 
 
-def messages_from_history(history: Iterable[Entry]) -> Messages:
-    """Convert a whole history; see `Conversation` for one that grows."""
-    return Conversation().messages(list(history))
-
-
 class Conversation:
     """Converts one history again and again as it grows, and each part of it once.
 
