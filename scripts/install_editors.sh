@@ -4,7 +4,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export PREFIX=${PREFIX:-$(dirname "$here")/.editors}
 mkdir -p "$PREFIX"
-for name in neovim vscode mocks; do
+for name in neovim vscode mocks bubblewrap; do
     echo "== install $name"
     "$here/install_$name.sh"
 done

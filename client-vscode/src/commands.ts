@@ -31,6 +31,7 @@ export function registerCommands(
     "agentls.newSession": () => startSession(session, conversation),
     "agentls.showConversation": () => conversation.open(),
     "agentls.menu": () => showMenu(server, session),
+    "agentls.continueUnsaved": () => session.continueUnsaved(),
     "agentls.restart": () => server.restart(),
   };
   return Object.entries(handlers).map(([id, handler]) =>

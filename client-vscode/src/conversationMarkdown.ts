@@ -3,6 +3,7 @@
 import { fenced, fencesClosed, firstLine, inline, quoted } from "./markdownText";
 import type { Approval, QueuedPrompt } from "./protocol";
 import type { SessionView } from "./sessionView";
+import { textOf } from "./transcript";
 import type { CallView, Entry, LivePartView, LiveView, PartView } from "./transcript";
 import { unreachable } from "./unreachable";
 
@@ -29,7 +30,7 @@ export function conversationMarkdown(view: SessionView | null): string {
   if (view.activity.turnId !== null && view.activity.callIds.length === 0) {
     blocks.push(prose(`*${inline(view.activity.label)}…*`)); // a call says for itself what it does
   }
-  blocks.push(...view.queue.map(ofQueued));
+  blocks.push(...view.queue.map(ofQueued), ...ofStorage(view));
   const markdown = joined(blocks).markdown;
   return `${markdown === "" ? NOTHING_YET : markdown}\n`;
 }
@@ -80,6 +81,12 @@ function ofEntry(entry: Entry): Block {
       return prose(ofPrompt(entry.text));
     case "answer":
       return joined(entry.parts.map(ofPart));
+    case "cut":
+      return prose("*Cut off here: the server ended.*");
+    case "summary":
+      return prose(quoted(`**Summary of what came before**\n\n${fencesClosed(entry.text)}`));
+    case "gap":
+      return prose("*Messages are missing here: the session was damaged on disk.*");
     case "turnEnd":
       return prose(ofTurnEnd(entry));
     default:
@@ -214,7 +221,16 @@ function ofLivePart(part: LivePartView): Block {
   }
 }
 
+/** Say what stands between the session and its place on disk. */
+function ofStorage(view: SessionView): Block[] {
+  const notes: string[] = [];
+  if (view.access.mode === "follower") {
+    notes.push(`**Read-only.** ${inline(view.access.owner ?? "Nobody writes it any more.")}`);
+  }
+  if (view.storage !== null) notes.push(`**Not saved.** ${inline(view.storage.message)}`);
+  return notes.map((note) => prose(quoted(note)));
+}
+
 function ofQueued(item: QueuedPrompt): Block {
-  const text = item.content.map((block) => block.text).join("\n");
-  return prose(`*In the queue:* ${inline(firstLine(text, HEADING_LENGTH))}`);
+  return prose(`*In the queue:* ${inline(firstLine(textOf(item.content), HEADING_LENGTH))}`);
 }

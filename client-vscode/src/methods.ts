@@ -19,8 +19,20 @@ import type {
   QueueRemoveResult,
   SessionCloseParams,
   SessionCloseResult,
+  SessionContinueParams,
+  SessionContinueResult,
+  SessionContinueUnsavedParams,
+  SessionContinueUnsavedResult,
+  SessionDeleteParams,
+  SessionDeleteResult,
   SessionDeltaParams,
   SessionDidResetParams,
+  SessionExportParams,
+  SessionExportResult,
+  SessionForkParams,
+  SessionForkResult,
+  SessionImportParams,
+  SessionImportResult,
   SessionListParams,
   SessionListResult,
   SessionLoadParams,
@@ -29,8 +41,20 @@ import type {
   SessionNewResult,
   SessionPromptParams,
   SessionPromptResult,
+  SessionPurgeParams,
+  SessionPurgeResult,
+  SessionRedoParams,
+  SessionRedoResult,
   SessionRenameParams,
   SessionRenameResult,
+  SessionRestoreParams,
+  SessionRestoreResult,
+  SessionRewindParams,
+  SessionRewindResult,
+  SessionSearchParams,
+  SessionSearchResult,
+  SessionTagParams,
+  SessionTagResult,
   StateDidChangeParams,
   StateGetParams,
   StateGetResult,
@@ -50,6 +74,11 @@ export const sessionLoad = new RequestType<SessionLoadParams, SessionLoadResult,
   "agent/session/load",
 );
 
+/** Open the session that was used last. */
+export const sessionContinue = new RequestType<SessionContinueParams, SessionContinueResult, void>(
+  "agent/session/continue",
+);
+
 /** List the sessions of the workspace, newest first. */
 export const sessionList = new RequestType<SessionListParams, SessionListResult, void>(
   "agent/session/list",
@@ -64,6 +93,63 @@ export const sessionClose = new RequestType<SessionCloseParams, SessionCloseResu
 export const sessionRename = new RequestType<SessionRenameParams, SessionRenameResult, void>(
   "agent/session/rename",
 );
+
+/** Begin a session with a copy of another one up to a message. */
+export const sessionFork = new RequestType<SessionForkParams, SessionForkResult, void>(
+  "agent/session/fork",
+);
+
+/** Go back to before a prompt. What has been since is kept, and a redo brings it back. */
+export const sessionRewind = new RequestType<SessionRewindParams, SessionRewindResult, void>(
+  "agent/session/rewind",
+);
+
+/** Undo the last rewind, as long as nothing was prompted since. */
+export const sessionRedo = new RequestType<SessionRedoParams, SessionRedoResult, void>(
+  "agent/session/redo",
+);
+
+/** Give a session a tag; null takes it away. */
+export const sessionTag = new RequestType<SessionTagParams, SessionTagResult, void>(
+  "agent/session/tag",
+);
+
+/** Move a session to the trash. */
+export const sessionDelete = new RequestType<SessionDeleteParams, SessionDeleteResult, void>(
+  "agent/session/delete",
+);
+
+/** Take a session out of the trash. */
+export const sessionRestore = new RequestType<SessionRestoreParams, SessionRestoreResult, void>(
+  "agent/session/restore",
+);
+
+/** Delete a session in the trash for good. */
+export const sessionPurge = new RequestType<SessionPurgeParams, SessionPurgeResult, void>(
+  "agent/session/purge",
+);
+
+/** Write a session down: as Markdown for people, or as JSON that can be imported. */
+export const sessionExport = new RequestType<SessionExportParams, SessionExportResult, void>(
+  "agent/session/export",
+);
+
+/** Take in a session of Claude Code (a `.jsonl` file), or one that agentls exported as JSON. */
+export const sessionImport = new RequestType<SessionImportParams, SessionImportResult, void>(
+  "agent/session/import",
+);
+
+/** Search what was said and done in the workspace's sessions. */
+export const sessionSearch = new RequestType<SessionSearchParams, SessionSearchResult, void>(
+  "agent/session/search",
+);
+
+/** Go on although the session cannot be written just now; it is written when it can be. */
+export const sessionContinueUnsaved = new RequestType<
+  SessionContinueUnsavedParams,
+  SessionContinueUnsavedResult,
+  void
+>("agent/session/continueUnsaved");
 
 /** Send a prompt. While a turn runs it waits in the queue. */
 export const sessionPrompt = new RequestType<SessionPromptParams, SessionPromptResult, void>(

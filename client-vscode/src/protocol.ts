@@ -2,6 +2,19 @@
 
 export const PROTOCOL_VERSION = 1;
 
+/** Whether this server writes the session or follows another process that does. */
+export interface Access {
+  mode: "owner" | "follower";
+  /** Who writes it, where it is another process: "lsp, process 1234 on host". */
+  owner: string | null;
+}
+
+/** The session can be written from here now, or no more. */
+export interface AccessChanged {
+  type: "accessChanged";
+  access: Access;
+}
+
 /** What the session is doing, for a status line. */
 export interface Activity {
   /** `waiting`: for a person. `error`: idle, and the last turn failed. */
@@ -40,6 +53,20 @@ export interface AnswerFinished {
 }
 
 export type AnswerPart = TextPart | ThinkingPart | RedactedThinkingPart | ToolCallPart;
+
+/**
+ * The answer that streams, kept at most once a second, so that a crash leaves what was seen.
+ *
+ * Carries what came since the last one; `AnswerFinished` replaces them all.
+ */
+export interface AnswerProgressed {
+  type: "answerProgressed";
+  /** The message it belongs to. */
+  parent: string;
+  messageId: string;
+  model: string;
+  parts: readonly PartProgress[];
+}
 
 /** The model began to answer. What was streamed before and not finished is void. */
 export interface AnswerStarted {
@@ -172,6 +199,31 @@ export interface ClientOptions {
   canApprove?: boolean;
 }
 
+export type ContentBlock = TextBlock | ImageBlock;
+
+/**
+ * A summary takes the place of what came before it, and a new chain begins (`parent` is null).
+ *
+ * The log keeps all of it: `logical_parent` is the message before, and the messages from
+ * `kept_from` to that one stay in the conversation word for word. `state` is the session as it was,
+ * without its history, so that a reader of the log can begin here.
+ */
+export interface ConversationCompacted {
+  type: "conversationCompacted";
+  id: string;
+  /** The message before it; `null` at the start of the conversation. */
+  parent: string | null;
+  logicalParent: string | null;
+  /** The first message that stays; null: none does. */
+  keptFrom: string | null;
+  /** The number of that message's event: how far back a reader must go. */
+  keptFromSeq: number | null;
+  summary: string;
+  /** Entries of the conversation that the summary stands for. */
+  messageCount: number;
+  state: JsonObject;
+}
+
 /** Why a call was let through or not. */
 export interface Decision {
   behaviour: "allow" | "deny";
@@ -203,6 +255,8 @@ export interface ErrorInfo {
   retryable: boolean;
 }
 
+export type FileAction = "restore" | "create" | "delete" | "mode" | "nothing";
+
 /** A file that a tool call changed. */
 export interface FileChange {
   /** Relative to the working folder for a file inside of it, else absolute. */
@@ -212,15 +266,59 @@ export interface FileChange {
   afterSha256: string | null;
   addedLines: number;
   removedLines: number;
+  /** `st_mode`, type bits included: of a link the content is where it leads. */
+  beforeMode: number | null;
+  afterMode: number | null;
+  /** The content before it is kept, so that a rewind can bring it back. */
+  restorable: boolean;
+  /** How many folders, counted from the file up, were made with it; null: not known. */
+  madeFolders: number | null;
+  /** The bytes of a path that is not Unicode, percent-encoded. */
+  rawPath: string | null;
 }
 
-/** The conversation goes on from another message; `null`: from its start. */
+/** Where a forked session comes from. */
+export interface ForkOrigin {
+  sessionId: string;
+  /** The last message they share; null: none. */
+  messageId: string | null;
+}
+
+/** A place where messages are missing, because the log was damaged. */
+export interface Gap {
+  type: "gap";
+  id: string;
+  at: Timestamp;
+  /** The message that should come before the next one, and is not there. */
+  missing: string;
+}
+
+/** A rewind, or its undoing: the conversation goes on from another message, files are back. */
 export interface HeadMoved {
   type: "headMoved";
+  /** The message it goes on from; null: from its start. */
   head: string | null;
+  /** The head before. */
+  previous: string | null;
+  reason: "rewind" | "redo";
+  /** What it did to files. */
+  changes: readonly FileChange[];
+  /** What can be undone after it, the latest last. */
+  redo: readonly RedoPoint[];
 }
 
-export type HistoryEntry = UserMessage | Answer | CallResult;
+export type HistoryEntry = UserMessage | Answer | CallResult | Summary | Gap;
+
+/** A picture in a prompt or in a tool's result. */
+export interface ImageBlock {
+  type: "image";
+  /** `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
+  mediaType: string;
+  /** The file's bytes, base64. */
+  data: string;
+  /** How a person knows it. */
+  name: string | null;
+}
 
 export type JsonObject = Record<string, JsonValue>;
 
@@ -228,11 +326,20 @@ export type JsonObject = Record<string, JsonValue>;
 export type JsonValue =
   string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
+/** What an import could not carry. */
+export interface LeftOut {
+  what: string;
+  count: number;
+  firstLine: number;
+}
+
 /** The answer that is being streamed. */
 export interface LiveAnswer {
   messageId: string;
   model: string;
   parts: readonly LivePart[];
+  /** How much of it is on disk, in Unicode code points. */
+  kept: number;
 }
 
 /** A part of an answer that is still being streamed. */
@@ -243,6 +350,26 @@ export interface LivePart {
   name: string | null;
   /** What has come so far; for a tool call, its input as unfinished JSON. */
   text: string;
+}
+
+/** One place in a log that could not be read as it was written. */
+export interface LogDamage {
+  /** From 1. */
+  line: number;
+  /** What was found and what was made of it, for a person. */
+  what: string;
+}
+
+/**
+ * A log was found damaged when it was opened; what could be read of it is loaded.
+ *
+ * The damaged bytes stay where they are: a log is mended by appending.
+ */
+export interface LogDamaged {
+  type: "logDamaged";
+  damage: readonly LogDamage[];
+  /** Messages found less those that the last finished turn had counted; null: they agree. */
+  messageCountDifference: number | null;
 }
 
 export type Mode = "default" | "acceptEdits" | "plan" | "dontAsk" | "bypassPermissions";
@@ -336,6 +463,17 @@ export interface PartDelta {
   text: string;
 }
 
+/** What a part of an answer has gained since it was last kept. */
+export interface PartProgress {
+  partId: string;
+  type: "text" | "thinking" | "redactedThinking" | "toolCall";
+  /** The tool's name, for a tool call. */
+  name: string | null;
+  /** Where `text` continues the part, in Unicode code points. */
+  offset: number;
+  text: string;
+}
+
 /** A part of the answer began; its text comes in deltas. */
 export interface PartStarted {
   type: "partStarted";
@@ -360,7 +498,7 @@ export interface PromptDequeued {
 export interface PromptQueued {
   type: "promptQueued";
   itemId: string;
-  content: readonly TextBlock[];
+  content: readonly ContentBlock[];
 }
 
 /** Take a prompt out of the queue. */
@@ -376,7 +514,7 @@ export type QueueRemoveResult = Record<string, never>;
 export interface QueuedPrompt {
   /** Becomes the turn's id. */
   id: string;
-  content: readonly TextBlock[];
+  content: readonly ContentBlock[];
   queuedAt: Timestamp;
 }
 
@@ -385,6 +523,29 @@ export interface RedactedThinkingPart {
   type: "redactedThinking";
   id: string;
   data: string;
+}
+
+/** A rewind that can be undone. */
+export interface RedoPoint {
+  /** The head before it. */
+  head: string | null;
+  /** What it did to files. */
+  changes: readonly FileChange[];
+}
+
+export type RewindScope = "conversation" | "files" | "both";
+
+/** What a rewind does to one file. */
+export interface RewoundFile {
+  /** Relative to the working folder for a file inside of it, else absolute. */
+  path: string;
+  action: FileAction;
+  /** Why it is left alone unless it is forced; null: nothing stands against it. */
+  conflict: string | null;
+  /** It is open in an editor, which changes it there: its user can undo it, and saves it. */
+  inEditor: boolean;
+  /** Why it could not be done. */
+  failed: string | null;
 }
 
 /** A permission rule and where it comes from. */
@@ -403,6 +564,17 @@ export interface RuleAdded {
   source: string;
 }
 
+/** A place where the words were found. */
+export interface SearchHit {
+  sessionId: string;
+  messageId: string | null;
+  /** `prompt`, `answer`, `toolCall`, `toolResult`, `title`, `tag`, `summary`. */
+  kind: string;
+  at: Timestamp;
+  /** The text around, the words found between « and ». */
+  snippet: string;
+}
+
 /** What the server says of itself in `capabilities.experimental.agentls`. */
 export interface ServerOptions {
   version: number;
@@ -419,12 +591,37 @@ export interface SessionCloseParams {
 /** The session is closed and its log complete. */
 export type SessionCloseResult = Record<string, never>;
 
+/** Open the session that was used last. */
+export type SessionContinueParams = Record<string, never>;
+
+/** The session as it stands. */
+export interface SessionContinueResult {
+  sessionId: string;
+  snapshot: SessionSnapshot;
+}
+
+/** Go on although the session cannot be written just now; it is written when it can be. */
+export interface SessionContinueUnsavedParams {
+  sessionId: string;
+}
+
+/** The turn that waited goes on. */
+export type SessionContinueUnsavedResult = Record<string, never>;
+
 /** The session began. The first event of every log. */
 export interface SessionCreated {
   type: "sessionCreated";
   session: SessionMeta;
   model: string | null;
 }
+
+/** Move a session to the trash. */
+export interface SessionDeleteParams {
+  sessionId: string;
+}
+
+/** The session is in the trash, from where it can be restored. */
+export type SessionDeleteResult = Record<string, never>;
 
 /** Text that was streamed, to be added to a part at `offset` (Unicode code points). */
 export interface SessionDeltaParams {
@@ -452,6 +649,7 @@ export type SessionEvent =
   | AnswerStarted
   | PartStarted
   | PartDelta
+  | AnswerProgressed
   | AnswerFinished
   | UsageRecorded
   | ApprovalRequested
@@ -459,12 +657,60 @@ export type SessionEvent =
   | ToolCallStarted
   | ToolCallProgressed
   | ToolCallFinished
+  | ToolResultIgnored
   | TodosChanged
+  | ConversationCompacted
   | HeadMoved
   | TitleChanged
+  | TagChanged
+  | SidechainStarted
   | ModelChanged
   | ModeChanged
-  | RuleAdded;
+  | RuleAdded
+  | SessionResumed
+  | LogDamaged
+  | StorageFailed
+  | StorageRecovered
+  | AccessChanged;
+
+/** Write a session down: as Markdown for people, or as JSON that can be imported. */
+export interface SessionExportParams {
+  sessionId: string;
+  /** Default: `"markdown"`. */
+  format?: "markdown" | "json";
+}
+
+/** The session in that format. */
+export interface SessionExportResult {
+  text: string;
+}
+
+/** Begin a session with a copy of another one up to a message. */
+export interface SessionForkParams {
+  sessionId: string;
+  /** The last message of the copy, with its tool results; null: all of the conversation. */
+  messageId?: string | null;
+  newSessionId?: string | null;
+}
+
+/** The new session. */
+export interface SessionForkResult {
+  sessionId: string;
+  snapshot: SessionSnapshot;
+}
+
+/** Take in a session of Claude Code (a `.jsonl` file), or one that agentls exported as JSON. */
+export interface SessionImportParams {
+  /** Absolute. */
+  path: string;
+}
+
+/** The session that was made. */
+export interface SessionImportResult {
+  sessionId: string;
+  messages: number;
+  leftOut: readonly LeftOut[];
+}
 
 /** List the sessions of the workspace, newest first. */
 export interface SessionListParams {
@@ -472,6 +718,10 @@ export interface SessionListParams {
   limit?: number;
   /** From the `nextCursor` of the page before. */
   cursor?: string | null;
+  /** Only those with this tag. */
+  tag?: string | null;
+  /** Those in the trash instead. Default: `false`. */
+  trashed?: boolean;
 }
 
 /** One page of sessions. */
@@ -483,6 +733,11 @@ export interface SessionListResult {
 /** Open a saved session, or join one that is open. */
 export interface SessionLoadParams {
   sessionId: string;
+  /**
+   * What to do where another process writes the session: an error, or follow it read-only. Default:
+   * `"refuse"`.
+   */
+  ifInUse?: "refuse" | "follow";
 }
 
 /** The session as it stands; events after `snapshot.seq` follow as notifications. */
@@ -500,6 +755,9 @@ export interface SessionMeta {
   gitBranch: string | null;
   platform: string;
   shell: string;
+  forkedFrom: ForkOrigin | null;
+  /** What it was imported from, for a person: "Claude Code, 2f1c….jsonl". */
+  importedFrom: string | null;
 }
 
 /** Begin a session. An id the client made is honoured; asked again, the same session answers. */
@@ -530,6 +788,35 @@ export interface SessionPromptResult {
   queued: boolean;
 }
 
+/** Delete a session in the trash for good. */
+export interface SessionPurgeParams {
+  sessionId: string;
+}
+
+/** Nothing is left of the session. */
+export type SessionPurgeResult = Record<string, never>;
+
+/** Undo the last rewind, as long as nothing was prompted since. */
+export interface SessionRedoParams {
+  sessionId: string;
+  /** Default: `false`. */
+  dryRun?: boolean;
+  /** Default: `[]`. */
+  force?: readonly string[];
+}
+
+/** What was done, or would be. */
+export interface SessionRedoResult {
+  applied: boolean;
+  /** The message that the conversation ends with. */
+  head: string | null;
+  /** The text of the prompt gone back to, to be edited and sent again. */
+  prompt: string | null;
+  /** Entries of the conversation that are left behind, or come back. */
+  messages: number;
+  files: readonly RewoundFile[];
+}
+
 /** Give a session a title. */
 export interface SessionRenameParams {
   sessionId: string;
@@ -538,6 +825,65 @@ export interface SessionRenameParams {
 
 /** The session bears the title. */
 export type SessionRenameResult = Record<string, never>;
+
+/** Take a session out of the trash. */
+export interface SessionRestoreParams {
+  sessionId: string;
+}
+
+/** The session is in the list again. */
+export type SessionRestoreResult = Record<string, never>;
+
+/** A process opened the session and is its owner from here on; kept with its first change. */
+export interface SessionResumed {
+  type: "sessionResumed";
+  agentlsVersion: string;
+  /** How it was opened: `lsp`, `headless`. */
+  face: string;
+  gitBranch: string | null;
+}
+
+/** Go back to before a prompt. What has been since is kept, and a redo brings it back. */
+export interface SessionRewindParams {
+  sessionId: string;
+  /** The prompt that is to be as if it had not been sent. */
+  messageId: string;
+  /** Default: `"both"`. */
+  scope?: RewindScope;
+  /** Change nothing; say what would be done. Default: `false`. */
+  dryRun?: boolean;
+  /**
+   * Paths of files to be restored in spite of a conflict, as the preview names them. Default: `[]`.
+   */
+  force?: readonly string[];
+}
+
+/** What was done, or would be. */
+export interface SessionRewindResult {
+  applied: boolean;
+  /** The message that the conversation ends with. */
+  head: string | null;
+  /** The text of the prompt gone back to, to be edited and sent again. */
+  prompt: string | null;
+  /** Entries of the conversation that are left behind, or come back. */
+  messages: number;
+  files: readonly RewoundFile[];
+}
+
+/** Search what was said and done in the workspace's sessions. */
+export interface SessionSearchParams {
+  /** Words, all of which must be there; "a phrase"; a beginn*. */
+  query: string;
+  /** Default: `20`. */
+  limit?: number;
+  /** Only in this session. */
+  sessionId?: string | null;
+}
+
+/** The best matches first. */
+export interface SessionSearchResult {
+  hits: readonly SearchHit[];
+}
 
 /** The parts of a session that a view shows. */
 export interface SessionSlices {
@@ -549,6 +895,9 @@ export interface SessionSlices {
   approvals: readonly Approval[];
   queue: readonly QueuedPrompt[];
   title: string | null;
+  tag: string | null;
+  access: Access;
+  storage: StorageTrouble | null;
 }
 
 /** A session at one moment: all events up to `seq` are in it, none after. */
@@ -562,6 +911,7 @@ export interface SessionSnapshot {
 export interface SessionState {
   meta: SessionMeta;
   title: string | null;
+  tag: string | null;
   /** The message that the next one follows. */
   head: string | null;
   history: readonly HistoryEntry[];
@@ -576,12 +926,18 @@ export interface SessionState {
   todos: readonly Todo[];
   variables: JsonObject;
   usage: UsageTotals;
+  /** The rewinds that can be undone, the latest last. */
+  redo: readonly RedoPoint[];
+  access: Access;
+  /** Why the session cannot be written just now; null: it is. */
+  storage: StorageTrouble | null;
 }
 
 /** A saved session, as a list shows it. */
 export interface SessionSummary {
   id: string;
   title: string | null;
+  tag: string | null;
   /** Cut at 200 characters. */
   lastPrompt: string | null;
   createdAt: Timestamp;
@@ -589,8 +945,32 @@ export interface SessionSummary {
   messageCount: number;
   model: string | null;
   gitBranch: string | null;
+  /** All that it has used. */
+  usage: Usage;
+  /** The session it is a fork of. */
+  forkedFrom: string | null;
   /** In memory of this server. */
   open: boolean;
+}
+
+/** Give a session a tag; null takes it away. */
+export interface SessionTagParams {
+  sessionId: string;
+  tag: string | null;
+}
+
+/** The session bears the tag. */
+export type SessionTagResult = Record<string, never>;
+
+/** A subagent's conversation began; it has a log of its own, named by `chat_id`. */
+export interface SidechainStarted {
+  type: "sidechainStarted";
+  /** The message it belongs to. */
+  parent: string;
+  chatId: string;
+  /** The call that began it. */
+  callId: string | null;
+  title: string;
 }
 
 /** Whole values of the slices of a session that changed; nothing else is in the message. */
@@ -605,6 +985,9 @@ export interface StateDidChangeParams {
   approvals?: readonly Approval[] | null;
   queue?: readonly QueuedPrompt[] | null;
   title?: string | null;
+  tag?: string | null;
+  access?: Access | null;
+  storage?: StorageTrouble | null;
 }
 
 /** Ask for a session's whole state. */
@@ -617,7 +1000,12 @@ export interface StateGetResult {
   snapshot: SessionSnapshot;
 }
 
-/** Why an answer ended; `cancelled` is ours, the rest follow the Messages API's `stop_reason`. */
+/**
+ * Why an answer ended; the reasons are those of the Messages API's `stop_reason`, and two of ours.
+ *
+ * `cancelled`: the user stopped it. `interrupted`: the server ended in the middle of it; what had
+ * come is kept.
+ */
 export type StopReason =
   | "endTurn"
   | "toolUse"
@@ -626,7 +1014,44 @@ export type StopReason =
   | "refusal"
   | "contextWindow"
   | "cancelled"
+  | "interrupted"
   | "other";
+
+/** The log cannot be written; the turn waits for room, or for the user to say go on. */
+export interface StorageFailed {
+  type: "storageFailed";
+  trouble: StorageTrouble;
+}
+
+/** The log is written again, and complete. */
+export interface StorageRecovered {
+  type: "storageRecovered";
+}
+
+/** Why a session cannot be written just now; all of it is in memory and tried again. */
+export interface StorageTrouble {
+  message: string;
+  since: Timestamp;
+  unsavedBytes: number;
+  /** The user said to go on all the same. */
+  accepted: boolean;
+}
+
+/** What stands for the conversation before it, where that was compacted. */
+export interface Summary {
+  type: "summary";
+  id: string;
+  at: Timestamp;
+  text: string;
+  /** Entries it stands for. */
+  messageCount: number;
+}
+
+/** The session got a tag, by which lists are filtered; null takes it away. */
+export interface TagChanged {
+  type: "tagChanged";
+  tag: string | null;
+}
 
 /** Plain text in a prompt or in a tool's result. */
 export interface TextBlock {
@@ -652,7 +1077,7 @@ export interface ThinkingPart {
 /** A moment in UTC, ISO 8601 with milliseconds: 2026-11-30T14:56:35.123Z. */
 export type Timestamp = string;
 
-/** The user gave the session a name. */
+/** The session got a name. */
 export interface TitleChanged {
   type: "titleChanged";
   title: string;
@@ -697,8 +1122,10 @@ export interface ToolCall {
   /** What it did, in one line: "Read 120 lines of src/main.py". */
   summary: string | null;
   /** What the model is told. */
-  content: readonly TextBlock[];
+  content: readonly ContentBlock[];
   changes: readonly FileChange[];
+  /** What was not looked at for changes, where something was not. */
+  leftOut: string | null;
   startedAt: Timestamp | null;
   finishedAt: Timestamp | null;
 }
@@ -711,8 +1138,10 @@ export interface ToolCallFinished {
   callId: string;
   outcome: CallOutcome;
   summary: string;
-  content: readonly TextBlock[];
+  content: readonly ContentBlock[];
   changes: readonly FileChange[];
+  /** What was not looked at for changes, where something was not, for a person. */
+  leftOut: string | null;
   /** Variables the call set, `tool:key`; null removes one. */
   variables: JsonObject;
   /** Why it did not run, where it did not. */
@@ -745,6 +1174,18 @@ export interface ToolCallStarted {
   callId: string;
   invocation: string;
   decision: Decision;
+}
+
+/** A result came for a call that was not running: it is remembered, and has no effect. */
+export interface ToolResultIgnored {
+  type: "toolResultIgnored";
+  callId: string;
+  /** `duplicate`: the call has a result. `late`: its turn is over. `unknown`: no such call. */
+  why: "duplicate" | "late" | "unknown";
+  outcome: CallOutcome;
+  summary: string;
+  content: readonly ContentBlock[];
+  changes: readonly FileChange[];
 }
 
 /** The turn that runs. */
@@ -833,7 +1274,7 @@ export interface UserMessage {
   id: string;
   at: Timestamp;
   turnId: string | null;
-  content: readonly TextBlock[];
+  content: readonly ContentBlock[];
 }
 
 /** The user's words entered the conversation. */
@@ -842,7 +1283,7 @@ export interface UserMessageReceived {
   id: string;
   /** The message before it; `null` at the start of the conversation. */
   parent: string | null;
-  content: readonly TextBlock[];
+  content: readonly ContentBlock[];
 }
 
 /** Change how this client looks at the agent; what is left out stays. */

@@ -1,6 +1,7 @@
 /** A session as this window shows it: slices and events reduced to one value; knows no editor. */
 
 import type {
+  Access,
   Activity,
   Approval,
   Envelope,
@@ -10,6 +11,7 @@ import type {
   SessionDeltaParams,
   SessionSnapshot,
   StateDidChangeParams,
+  StorageTrouble,
   Todo,
   UsageTotals,
 } from "./protocol";
@@ -26,6 +28,10 @@ export interface SessionView {
   readonly todos: readonly Todo[];
   readonly queue: readonly QueuedPrompt[];
   readonly usage: UsageTotals;
+  /** Whether this server writes the session, or follows another process that does. */
+  readonly access: Access;
+  /** Why the session cannot be saved just now. */
+  readonly storage: StorageTrouble | null;
   readonly transcript: Transcript;
   /** The last event that counts in `transcript`. */
   readonly eventSeq: number;
@@ -43,6 +49,15 @@ const PASSING: ReadonlySet<Envelope["event"]["type"]> = new Set([
   "partStarted",
   "partDelta",
   "toolCallProgressed",
+  "storageFailed",
+  "storageRecovered",
+  "accessChanged",
+]);
+
+/** After these the conversation goes on from elsewhere, which only the server can say. */
+const TURNING: ReadonlySet<Envelope["event"]["type"]> = new Set([
+  "headMoved",
+  "conversationCompacted",
 ]);
 
 /** Return the view that a snapshot gives. */
@@ -58,6 +73,8 @@ export function fromSnapshot(sessionId: string, snapshot: SessionSnapshot): Sess
     todos: slices.todos ?? state.todos,
     queue: slices.queue ?? state.queue,
     usage: slices.usage ?? state.usage,
+    access: state.access,
+    storage: state.storage,
     transcript: transcripts.transcriptOf(state),
     eventSeq: seq,
     sliceSeq: seq,
@@ -78,6 +95,8 @@ export function withSlices(view: SessionView, changed: StateDidChangeParams): Se
     todos: changed.todos ?? view.todos,
     queue: changed.queue ?? view.queue,
     usage: changed.usage ?? view.usage,
+    access: changed.access ?? view.access,
+    storage: changed.storage === undefined ? view.storage : changed.storage,
     sliceSeq: changed.seq,
   };
 }
@@ -88,7 +107,7 @@ export function withEvent(view: SessionView, envelope: Envelope): SessionView {
   const passing = PASSING.has(envelope.event.type);
   if (envelope.seq < view.eventSeq || (!passing && envelope.seq === view.eventSeq)) return view;
   const missed = envelope.seq > view.eventSeq + (passing ? 0 : 1);
-  const stale = view.stale || missed || envelope.event.type === "headMoved";
+  const stale = view.stale || missed || TURNING.has(envelope.event.type);
   const transcript =
     envelope.chatId === MAIN_CHAT
       ? transcripts.withEvent(view.transcript, envelope.event)

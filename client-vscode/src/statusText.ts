@@ -122,6 +122,8 @@ function tooltipOf(view: SessionView, model: string, mode: string): string {
     `Activity: ${view.activity.label}`,
     ...(view.activity.error ? [view.activity.error.message] : []),
     ...view.approvals.map((approval) => `Waits for an answer: ${approval.title}`),
+    ...(view.storage ? [`Not saved: ${view.storage.message}`] : []),
+    ...(view.access.mode === "follower" ? ["Read-only: another process writes the session"] : []),
     ...(view.queue.length > 0 ? [`Prompts in the queue: ${view.queue.length}`] : []),
     `Tokens: ${read} in, ${total.outputTokens} out`,
   ];

@@ -5,13 +5,13 @@ import type {
   Approval,
   CallOutcome,
   CallStatus,
+  ContentBlock,
   Envelope,
   ErrorInfo,
   HistoryEntry,
   LiveAnswer,
   LivePart,
   SessionState,
-  TextBlock,
   ToolCall,
   TurnStatus,
 } from "./protocol";
@@ -39,6 +39,10 @@ export type PartView =
 export type Entry =
   | { readonly kind: "prompt"; readonly id: string; readonly text: string }
   | { readonly kind: "answer"; readonly id: string; readonly parts: readonly PartView[] }
+  /** The server ended in the middle of the answer before. */
+  | { readonly kind: "cut" }
+  | { readonly kind: "summary"; readonly id: string; readonly text: string }
+  | { readonly kind: "gap"; readonly id: string }
   | {
       readonly kind: "turnEnd";
       readonly status: Exclude<TurnStatus, "completed">;
@@ -139,6 +143,16 @@ export function withEvent(transcript: Transcript, event: Envelope["event"]): Tra
     case "modelChanged":
     case "modeChanged":
     case "ruleAdded":
+    case "answerProgressed":
+    case "toolResultIgnored":
+    case "conversationCompacted":
+    case "tagChanged":
+    case "sidechainStarted":
+    case "sessionResumed":
+    case "logDamaged":
+    case "storageFailed":
+    case "storageRecovered":
+    case "accessChanged":
       return transcript;
     default:
       return unreachable(event, transcript);
@@ -171,7 +185,12 @@ function entryOf(
           id: entry.id,
           parts: entry.parts.flatMap((part) => partOf(part, callOf)),
         },
+        ...(entry.stopReason === "interrupted" ? [{ kind: "cut" } as const] : []),
       ];
+    case "summary":
+      return [{ kind: "summary", id: entry.id, text: entry.text }];
+    case "gap":
+      return [{ kind: "gap", id: entry.id }];
     case "callResult":
       return []; // it is shown where the answer made the call
     default:
@@ -249,6 +268,11 @@ function append(transcript: Transcript, entry: Entry): Transcript {
   return { entries: [...transcript.entries, entry], live: null };
 }
 
-function textOf(content: readonly TextBlock[]): string {
-  return content.map((block) => block.text).join("\n\n");
+/** Return the text of a prompt or a result, with a mark where a picture stands. */
+export function textOf(content: readonly ContentBlock[]): string {
+  return content
+    .map((block) =>
+      block.type === "text" ? block.text : `[image: ${block.name ?? block.mediaType}]`,
+    )
+    .join("\n\n");
 }

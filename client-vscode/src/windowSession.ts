@@ -73,6 +73,13 @@ export class WindowSession {
     await this.connection.request(methods.approvalAnswer, { sessionId, callId, optionId });
   }
 
+  /** Let the turn go on although the session cannot be saved just now. */
+  async continueUnsaved(): Promise<void> {
+    if (this.view === null) return;
+    const { sessionId } = this.view;
+    await this.connection.request(methods.sessionContinueUnsaved, { sessionId });
+  }
+
   async models(): Promise<readonly ModelInfo[]> {
     return (await this.connection.request(methods.modelList, {})).models;
   }

@@ -37,6 +37,31 @@ test("every prompt is a heading", () => {
   assert.equal(text, "## What is \\*this\\*?\n\nA **test**.\n");
 });
 
+test("what is missing, summed up or cut off says so", () => {
+  const text = markdown([
+    { kind: "summary", id: "m0", text: "Renamed it." },
+    { kind: "gap", id: "gap_m1" },
+    { kind: "answer", id: "m1", parts: [{ kind: "text", text: "The first" }] },
+    { kind: "cut" },
+  ]);
+  assert.equal(
+    text,
+    "> **Summary of what came before**\n>\n> Renamed it.\n\n*Messages are missing here: the session was damaged on disk.*\n\nThe first\n\n*Cut off here: the server ended.*\n",
+  );
+});
+
+test("a session that is not saved, or only followed, says so at its end", () => {
+  const trouble = { message: "no space left", since: "", unsavedBytes: 1, accepted: false };
+  const view: SessionView = fromSnapshot(SESSION, snapshot());
+  const shown = conversationMarkdown({
+    ...view,
+    storage: trouble,
+    access: { mode: "follower", owner: "an editor's server" },
+  });
+  assert.match(shown, /> \*\*Read-only\.\*\* an editor's server/);
+  assert.match(shown, /> \*\*Not saved\.\*\* no space left/);
+});
+
 test("a long prompt stands whole below its heading", () => {
   const text = markdown([{ kind: "prompt", id: "m1", text: "Do this\nand that" }]);
   assert.equal(text, "## Do this\n\n> Do this\n> and that\n");

@@ -3,7 +3,16 @@ import { test } from "node:test";
 import { fromSnapshot, withDelta, withEvent, withSlices } from "../src/sessionView";
 import type { SessionView } from "../src/sessionView";
 import type { Envelope } from "../src/protocol";
-import { answer, approval, envelope, finishedCall, prompt, SESSION, snapshot } from "./fixtures";
+import {
+  answer,
+  approval,
+  AT,
+  envelope,
+  finishedCall,
+  prompt,
+  SESSION,
+  snapshot,
+} from "./fixtures";
 
 function opened(): SessionView {
   return fromSnapshot(SESSION, snapshot());
@@ -64,7 +73,24 @@ test("a missing event makes the view stale", () => {
 });
 
 test("a moved head makes the view stale", () => {
-  assert.equal(withEvent(opened(), envelope(2, { type: "headMoved", head: null })).stale, true);
+  const rewound = {
+    type: "headMoved",
+    head: null,
+    previous: null,
+    reason: "rewind",
+    changes: [],
+    redo: [],
+  } as const;
+  assert.equal(withEvent(opened(), envelope(2, rewound)).stale, true);
+});
+
+test("trouble with the disk comes without a number of its own, and goes again", () => {
+  const trouble = { message: "no space left", since: AT, unsavedBytes: 10, accepted: false };
+  const told = withEvent(opened(), envelope(1, { type: "storageFailed", trouble }));
+  assert.equal(told.stale, false);
+  const failed = withSlices(told, { sessionId: SESSION, seq: 1, storage: trouble });
+  assert.equal(failed.storage?.message, "no space left");
+  assert.equal(withSlices(failed, { sessionId: SESSION, seq: 2, storage: null }).storage, null);
 });
 
 test("an event of a subagent counts and is not shown", () => {
@@ -152,6 +178,7 @@ test("a call goes from the approval to its result", () => {
       summary: "Edited notes.txt",
       content: [],
       changes: [],
+      leftOut: null,
       variables: {},
       decision: null,
     }),

@@ -12,16 +12,25 @@ never the server.
     │   ├── UnknownSession
     │   ├── UnknownModel
     │   ├── UnknownCall
+    │   ├── UnknownMessage
     │   └── UnknownQueueItem
     ├── WrongPhase                understood, but not now
     │   ├── ApprovalAlreadyAnswered
-    │   └── SessionClosed
+    │   ├── SessionBusy
+    │   ├── SessionClosed
+    │   ├── SessionExists
+    │   ├── SessionInUse          another process is its owner
+    │   └── SessionReadOnly       followed, not owned
     ├── ConfigurationError        settings, credentials, files given by the user
     │   ├── NoCredentials
     │   ├── BadSettings
     │   └── BadScenario
     ├── StorageError              the disk said no
     │   ├── WorkspaceUnusable
+    │   ├── ContentMissing
+    │   ├── ImportRefused
+    │   ├── LeaseLost
+    │   ├── LogConflict
     │   ├── LogNotWritten
     │   └── LogUnreadable
     └── ModelError                the model's side said no
@@ -64,6 +73,10 @@ class UnknownCall(NotFound):
     """No tool call of this id is waiting for an approval."""
 
 
+class UnknownMessage(NotFound):
+    """No message of this id is in the session."""
+
+
 class UnknownQueueItem(NotFound):
     """No prompt of this id is queued."""
 
@@ -76,8 +89,28 @@ class ApprovalAlreadyAnswered(WrongPhase):
     """Another answer came first."""
 
 
+class SessionBusy(WrongPhase):
+    """A turn runs, and what was asked must wait for its end."""
+
+
 class SessionClosed(WrongPhase):
     """The session was closed while the request was on its way."""
+
+
+class SessionExists(WrongPhase):
+    """A session of this id is there already."""
+
+
+class SessionInUse(WrongPhase):
+    """Another process is the session's owner; `owner` says who, where that is known."""
+
+    def __init__(self, message: str, *, owner: object = None) -> None:
+        super().__init__(message)
+        self.owner = owner
+
+
+class SessionReadOnly(WrongPhase):
+    """The session is followed, not owned: another process writes it."""
 
 
 class ConfigurationError(AgentError):
@@ -102,6 +135,22 @@ class StorageError(AgentError):
 
 class WorkspaceUnusable(StorageError):
     """The workspace folder is not there, or cannot be entered."""
+
+
+class ContentMissing(StorageError):
+    """A kept content, a blob or a checkpoint, is not there or is damaged."""
+
+
+class ImportRefused(StorageError):
+    """What was to be imported is no session that can be read."""
+
+
+class LeaseLost(StorageError):
+    """Another process has become the session's owner; nothing more is written from here."""
+
+
+class LogConflict(StorageError):
+    """Another process has written to the log since it was read; nothing of it is overwritten."""
 
 
 class LogNotWritten(StorageError):

@@ -87,7 +87,8 @@ def test_an_input_that_comes_whole_with_the_block_is_taken():
 
 
 def test_arguments_that_are_no_object_are_kept_as_written():
-    for written in ('{"a": ', "[1]", '"x"'):
+    too_deep = '{"a": ' + "[" * 300 + "]" * 300 + "}"
+    for written in ('{"a": ', "[1]", '"x"', too_deep):
         deltas = [{"type": "input_json_delta", "partial_json": written}]
         assembler, _ = fold(block(0, "tool_use", deltas, id="c", name="LS"))
         part = assembler.finish(None).parts[0]

@@ -1,5 +1,6 @@
 import json
 import random
+from typing import Any
 
 import pytest
 
@@ -7,7 +8,7 @@ from tests.support.scenarios import calls, says
 from tests.support.scripts import PLAIN_USER, Finished, Script, as_root, open_to_all
 
 
-def sessions(script: Script, *arguments: str, **options) -> Finished:
+def sessions(script: Script, *arguments: str, **options: Any) -> Finished:
     return script.command("sessions", *arguments, "--cwd", str(script.folder), **options)
 
 
@@ -29,10 +30,12 @@ def test_list_of_nothing_says_so(script: Script) -> None:
 
 def test_list_has_a_row_for_each_session_newest_first(script: Script, kept: str) -> None:
     script.run("-p", "x" * 100, "--model", script.plays(says("Yes.")))
-    rows = sessions(script, "list").stdout.splitlines()
+    heading, *rows = sessions(script, "list", env={"COLUMNS": "80"}).stdout.splitlines()
+    assert heading.split() == ["ID", "AGE", "MSGS", "TITLE"]
     assert [row.split()[0] for row in rows] == [log.stem for log in reversed(script.logs)]
     assert "What does a.txt say?" in rows[1]
     assert rows[0].endswith("…")
+    assert max(map(len, rows)) <= 80
     summaries = json.loads(sessions(script, "list", "--json").stdout)
     assert [summary["id"] for summary in summaries] == [row.split()[0] for row in rows]
     assert (summaries[1]["lastPrompt"], summaries[1]["messageCount"]) == (
@@ -40,10 +43,10 @@ def test_list_has_a_row_for_each_session_newest_first(script: Script, kept: str)
     )  # fmt: skip
 
 
-def test_show_is_the_conversation_as_markdown(script: Script, kept: str) -> None:
+def test_show_is_the_conversation_as_text(script: Script, kept: str) -> None:
     done = sessions(script, "show", kept)
     assert (done.code, done.stderr) == (0, "")
-    parts = ["What does\na.txt say?", "- **Read** done: Read ", "It says **first**."]
+    parts = ["  What does\n  a.txt say?", "  - Read ", "  It says **first**."]
     places = [done.stdout.index(part) for part in parts]
     assert places == sorted(places)
 
@@ -71,12 +74,12 @@ def test_damaged_lines_are_named_and_the_rest_is_shown(script: Script, kept: str
     done = sessions(script, "show", kept)
     assert (done.code, "It says **first**." in done.stdout) == (0, True)
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["agentls"] * 2
-    assert f"session {kept}, line 3: not JSON" in done.stderr
+    assert f"session {kept}, line 3: bytes that are not UTF-8" in done.stderr
 
 
 def test_log_of_a_newer_version_is_refused_and_left_alone(script: Script, kept: str) -> None:
     [log] = script.logs
-    newer = log.read_bytes().replace(b'"version":1', b'"version":99', 1)
+    newer = log.read_bytes().replace(b'"version":2', b'"version":99', 1)
     log.write_bytes(newer)
     done = sessions(script, "show", kept)
     assert (done.code, done.stdout) == (2, "")

@@ -95,7 +95,7 @@ def test_docstrings_are_kept_in_the_words_of_json() -> None:
 
     assert TYPES["Todo"]["description"] == "One line of the agent's plan."
     assert TYPES["Todo"]["properties"]["content"]["description"].startswith("What is to be done")
-    assert TYPES["StopReason"]["description"].startswith("Why an answer ended; `cancelled` is ours")
+    assert TYPES["StopReason"]["description"].startswith("Why an answer ended; the reasons")
     assert "None" not in text
     assert not any("\n" in part and "\n\n" not in part for part in _descriptions())
 

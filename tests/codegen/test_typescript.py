@@ -43,7 +43,7 @@ export const mute = send(sessionPrompt, { sessionId: "s" });
 export function told(event: SessionEvent): string {
   switch (event.type) {
     case "userMessageReceived":
-      return event.content.map((block) => block.text).join("");
+      return event.content.map((block) => (block.type === "text" ? block.text : "")).join("");
     case "turnFinished":
       return event.error?.message ?? event.status;
     default:
@@ -110,12 +110,13 @@ def test_types_and_methods_compile_strictly_and_mean_what_they_should(tmp_path) 
 
 
 def test_types_import_nothing_so_that_a_webview_can_use_them() -> None:
-    assert "import" not in re.sub(r"/\*.*?\*/", "", render_types(TYPES), flags=re.S)
+    code = re.sub(r"/\*.*?\*/", "", render_types(TYPES), flags=re.S)
+    assert not re.search(r"\bimport\b", code)
 
 
 def test_no_type_is_any() -> None:
     for text in (render_types(TYPES), render_methods(TYPES)):
-        code = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+        code = re.sub(r'/\*.*?\*/|"\w*"', "", text, flags=re.S)
         assert not re.search(r"\b(any|unknown|object)\b", code)
 
 
@@ -127,6 +128,7 @@ def test_every_type_is_exported_once() -> None:
 
 def test_every_method_has_a_constant_of_its_types() -> None:
     text = re.sub(r"\(\n  (.*),\n\)", r"(\1)", render_methods(TYPES))
+    text = re.sub(r"<\n  (\w+),\n  (\w+),\n  (\w+)\n>", r"<\1, \2, \3>", text)
 
     for request in REQUESTS:
         types = f"{request.params.__name__}, {request.result.__name__}, void"

@@ -82,8 +82,8 @@ def test_failure_in_the_other_formats(script: Script, output: str) -> None:
     ("flags", "said"),
     [
         (["--resume", "20260101-000000-abcdef"], ["20260101-000000-abcdef", "sessions list"]),
-        (["--resume", "../x"], ["'../x' is not a session id"]),
-        (["--resume", ""], ["'' is not a session id"]),
+        (["--resume", "../x"], ["no session '../x'"]),
+        (["--resume", ""], ["no session ''"]),
         (["--model", "claude-sonnet-5-5"], ["ANTHROPIC_API_KEY", "--model offline"]),
         (["--model", "gpt"], ["'gpt'", "offline"]),
         (["--model", "scripted:none.json"], ["none.json", "cannot be read"]),
@@ -251,7 +251,7 @@ def test_disk_that_is_full_at_once_fails_before_the_model_is_asked(script: Scrip
     done = script.run("-p", "Hi.", "--model", script.plays(HELLO), *STREAM,
                       prefix=("prlimit", "--fsize=10"))  # fmt: skip
     assert (done.code, done.result["num_turns"]) == (1, 0)
-    assert "File too large" in done.result["result"]
+    assert "the file may not grow larger here" in done.result["result"]
 
 
 @pytest.fixture
@@ -271,7 +271,7 @@ def test_real_disk_that_is_full_loses_nothing_that_was_written(script, tiny_disk
         "run", "-p", "Hi.", "--cwd", str(tiny_disk), "--model", model, *ALL, *STREAM
     )
     assert (done.code, done.result["terminal_reason"]) == (1, "failed")
-    assert "No space left" in done.result["result"]
+    assert "there is no room on the disk" in done.result["result"]
     [log] = tiny_disk.rglob("*.jsonl")
     assert [json.loads(line) for line in log.read_bytes().split(b"\n")[:-1]]
 

@@ -1,75 +1,42 @@
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from agentls.llm.anthropic import request_body
-from agentls.llm.model import ModelRequest
+from agentls.llm.blocks import sendable_text
 from agentls.llm.normalise import (
     BEGINNING,
+    GO_ON,
     INTERRUPTED,
+    MISSING,
     NO_OUTPUT,
+    SUMMARY,
     Conversation,
-    Entry,
     Messages,
-    sendable_text,
 )
-from agentls.protocol.content import (
-    AnswerPart,
-    RedactedThinkingPart,
-    StopReason,
-    TextBlock,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    Usage,
+from agentls.protocol.content import RedactedThinkingPart, ThinkingPart, ToolCallPart
+from agentls.protocol.history import Entry, History
+from agentls.protocol.tool_calls import CallOutcome
+from tests.support.api_rules import violations
+from tests.support.histories import (
+    answer,
+    call,
+    gap,
+    image,
+    opened,
+    picture,
+    result,
+    summary,
+    text,
+    user,
 )
-from agentls.protocol.history import Answer, CallResult, History, UserMessage
-from agentls.protocol.tool_calls import CallOutcome, ToolCall
 
-AT = "2026-11-30T15:00:00.000Z"
+GO_ON_MESSAGE = {"role": "user", "content": [{"type": "text", "text": GO_ON}]}
 
 
 def messages_from_history(history: Iterable[Entry]) -> Messages:
     """Convert a whole history at once."""
     return Conversation().messages(list(history))
-
-
-def user(*texts: str) -> UserMessage:
-    content = tuple(TextBlock(text=text) for text in texts)
-    return UserMessage(id="u", at=AT, turn_id="t", content=content)
-
-
-def answer(*parts: AnswerPart, stop_reason: StopReason = "endTurn") -> Answer:
-    return Answer(
-        id="a", at=AT, turn_id="t", model="m", parts=parts, stop_reason=stop_reason, usage=Usage()
-    )
-
-
-def text(words: str) -> TextPart:
-    return TextPart(id="p", text=words)
-
-
-def call(call_id: str, **arguments: Any) -> ToolCallPart:
-    return ToolCallPart(id=call_id, name="Read", input=arguments)
-
-
-def result(call_id: str, *texts: str, outcome: CallOutcome | None = "ok") -> CallResult:
-    return CallResult(
-        call=ToolCall(
-            id=call_id,
-            message_id="a",
-            name="Read",
-            invocation="Reading",
-            input={},
-            status="finished",
-            outcome=outcome,
-            content=tuple(TextBlock(text=words) for words in texts),
-        )
-    )
 
 
 def told(*texts: str) -> list[dict[str, Any]]:
@@ -108,6 +75,7 @@ def test_conversation_with_calls() -> None:
             ],
         },
         {"role": "assistant", "content": told("Done.")},
+        GO_ON_MESSAGE,
     )
 
 
@@ -152,14 +120,14 @@ def test_malformed_input_is_sent_as_an_empty_object() -> None:
     assert sent["content"][0]["input"] == {}
 
 
-def test_thinking_goes_back_whole_or_not_at_all() -> None:
-    parts = (
-        ThinkingPart(id="1", text="Signed.", signature="s"),
-        ThinkingPart(id="2", text="Cut off."),
-        RedactedThinkingPart(id="3", data="d"),
-        text("Hello."),
-    )
-    _, sent = messages_from_history([user("Hi."), answer(*parts)])
+SIGNED = ThinkingPart(id="1", text="Signed.", signature="s")
+HIDDEN = ThinkingPart(id="1", text="", signature="s")
+UNSIGNED = ThinkingPart(id="2", text="Unsigned.")
+REDACTED = RedactedThinkingPart(id="3", data="d")
+
+
+def test_thinking_goes_back_as_it_came() -> None:
+    sent = messages_from_history([user("Hi."), answer(SIGNED, REDACTED, text("Hello."))])[1]
 
     assert sent["content"] == [
         {"type": "thinking", "thinking": "Signed.", "signature": "s"},
@@ -168,9 +136,39 @@ def test_thinking_goes_back_whole_or_not_at_all() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        UNSIGNED,
+        ThinkingPart(id="2", text="Half \ud800", signature="s"),
+        ThinkingPart(id="2", text="Hm.", signature=" "),
+        RedactedThinkingPart(id="2", data=""),
+    ],
+)
+def test_thinking_that_is_not_whole_does_not_go_back_at_all(spoiled: Any) -> None:
+    parts = (SIGNED, spoiled, text("Hello."), REDACTED, text("Yes."))
+    sent = messages_from_history([user("Hi."), answer(*parts)])[1]
+
+    assert sent["content"] == told("Hello.", "Yes.")
+
+
+def test_thinking_that_its_model_keeps_to_itself_goes_back_with_no_text() -> None:
+    history = [user("Go."), answer(HIDDEN, call("1"), call("2")), result("1"), result("2")]
+    sent = messages_from_history(history)[1]
+
+    assert sent["content"][0] == {"type": "thinking", "thinking": "", "signature": "s"}
+
+
+def test_thinking_between_calls_stays_where_it_was() -> None:
+    parts = (HIDDEN, call("1"), SIGNED, call("2"), REDACTED, text("And?"), SIGNED)
+    sent = messages_from_history([user("Go."), answer(*parts)])[1]
+
+    kinds = [block["type"] for block in sent["content"]]
+    assert kinds == ["thinking", "tool_use", "thinking", "tool_use", "redacted_thinking", "text"]
+
+
 def test_answer_cut_off_in_thought_ends_before_the_thought() -> None:
-    thought = ThinkingPart(id="2", text="Then", signature="s")
-    cut = answer(text("First."), thought, stop_reason="cancelled")
+    cut = answer(text("First."), SIGNED, UNSIGNED, stop_reason="interrupted")
     _, sent, _ = messages_from_history([user("Hi."), cut, user("Go on.")])
 
     assert sent["content"] == told("First.")
@@ -258,99 +256,137 @@ def test_branch_that_ends_before_the_answer_still_takes_results() -> None:
     )
 
 
-TEXTS = st.text(st.characters(exclude_categories=()), max_size=5)
-CALL_IDS = st.sampled_from(["1", "2", "1_2", "a/b", ""])
-PARTS = st.one_of(
-    st.builds(TextPart, id=st.just("p"), text=TEXTS),
-    st.builds(ThinkingPart, id=st.just("p"), text=TEXTS, signature=st.sampled_from(["", "s"])),
-    st.builds(RedactedThinkingPart, id=st.just("p"), data=st.just("d")),
-    st.builds(
-        ToolCallPart,
-        id=CALL_IDS,
-        name=st.sampled_from(["Read", "no such/tool", ""]),
-        input=st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS, max_size=2), max_size=2),
-        malformed_input=st.none() | TEXTS,
-    ),
+def test_summary_stands_for_what_came_before_it() -> None:
+    messages = messages_from_history([summary("Two files were read."), user("Go on.")])
+
+    said = told(f"{SUMMARY}\n\nTwo files were read.", "Go on.")
+    assert messages == ({"role": "user", "content": said},)
+
+
+def test_gap_is_named_and_breaks_no_pair() -> None:
+    history = [user("Go."), answer(call("1")), gap(), result("1", "x"), answer(text("Yes."))]
+    messages = messages_from_history(history)
+
+    assert [block["type"] for block in messages[2]["content"]] == ["tool_result", "text"]
+    assert messages[2]["content"][0]["content"] == told("x")
+    assert messages[2]["content"][1]["text"] == MISSING
+    assert not violations(messages)
+
+
+def test_thoughts_after_missing_messages_are_left_out_as_their_server_would_refuse_them() -> None:
+    thinking = answer(SIGNED, text("Yes."))
+    messages = messages_from_history([user("Go."), thinking, gap(), user("And?"), thinking])
+
+    assert [len(message["content"]) for message in messages] == [1, 2, 2, 1, 1]
+
+
+def test_thoughts_older_than_the_summary_before_them_are_left_out() -> None:
+    before = answer(SIGNED, text("Old."), at="2026-11-30T14:59:59.999Z")
+    after = answer(SIGNED, text("New."), at="2026-11-30T15:00:00.001Z")
+    messages = messages_from_history([summary("So."), before, user("And?"), after])
+
+    assert [block["type"] for block in messages[1]["content"]] == ["text"]
+    assert [block["type"] for block in messages[3]["content"]] == ["thinking", "text"]
+
+
+def test_thoughts_before_a_summary_stay() -> None:
+    messages = messages_from_history([user("Hi."), answer(SIGNED, text("Old.")), summary("So.")])
+
+    assert [block["type"] for block in messages[1]["content"]] == ["thinking", "text"]
+
+
+def test_answers_that_follow_each_other_stay_apart() -> None:
+    history = [user("Hi."), answer(text("One ")), answer(SIGNED, text("Two"))]
+
+    assert [message["role"] for message in messages_from_history(history)] == [
+        "user", "assistant", "user", "assistant", "user",
+    ]  # fmt: skip
+    assert messages_from_history(history)[2] == GO_ON_MESSAGE
+
+
+@pytest.mark.parametrize(
+    "history", [[], [user()], [user("", " \n\t")], [answer(text(" "))], [result("1", "x")]]
 )
-ENTRIES = st.one_of(
-    st.builds(user, TEXTS) | st.builds(user, TEXTS, TEXTS),
-    st.lists(PARTS, max_size=4).map(lambda parts: answer(*parts)),
-    st.builds(result, CALL_IDS, TEXTS, outcome=st.sampled_from(["ok", "error", "denied", None])),
-)
-HISTORIES = st.lists(ENTRIES, max_size=12)
+def test_history_with_nothing_to_send_is_one_word(history: list[Entry]) -> None:
+    assert messages_from_history(history) == (GO_ON_MESSAGE,)
 
 
-@given(HISTORIES)
-def test_any_history_can_be_sent(entries: list[Entry]) -> None:
-    messages = messages_from_history(entries)
+def test_result_after_the_wrong_answer_is_left_out_and_its_call_has_one() -> None:
+    history = [user("Go."), answer(call("1")), answer(call("2")), result("1", "x"), result("2")]
+    messages = messages_from_history(history)
 
-    orjson.dumps(list(messages))
-    assert [message["role"] for message in messages] == [
-        ("user", "assistant")[index % 2] for index in range(len(messages))
+    assert messages[2]["content"][0]["content"] == told(INTERRUPTED)
+    assert [block["tool_use_id"] for block in messages[4]["content"]] == ["2"]
+
+
+def test_second_result_of_a_call_is_left_out() -> None:
+    history = [user("Go."), answer(call("1")), result("1", "first"), result("1", "second")]
+
+    assert messages_from_history(history)[-1]["content"] == [
+        {"type": "tool_result", "tool_use_id": "1", "content": told("first")}
     ]
-    ids: list[str] = []
-    waiting: list[str] = []
-    for message in messages:
-        assert message["content"]
-        kinds = [block["type"] for block in message["content"]]
-        if message["role"] == "user":
-            answered = [b["tool_use_id"] for b in message["content"] if b["type"] == "tool_result"]
-            assert kinds == sorted(kinds, key="tool_result text".index)
-            assert answered == waiting
-        else:
-            assert not waiting or message is messages[-1]
-            assert kinds[-1] not in ("thinking", "redacted_thinking")
-        waiting = [b["id"] for b in message["content"] if b["type"] == "tool_use"]
-        ids += waiting
-        for said in _texts(message["content"]):
-            assert said.strip()
-    assert not waiting
-    assert len(set(ids)) == len(ids)
-    assert all(ids)
 
 
-def _texts(blocks: list[dict[str, Any]]) -> Iterator[str]:
-    for block in blocks:
-        if block["type"] == "text":
-            yield block["text"]
-        if block["type"] == "tool_result":
-            yield from _texts(block["content"])
+def test_same_id_twice_in_an_answer_gets_a_result_each() -> None:
+    history = [user("Go."), answer(call("1"), call("1")), result("1", "a"), result("1", "b")]
+    *_, sent, results = messages_from_history(history)
+
+    assert [block["id"] for block in sent["content"]] == ["1", "1_2"]
+    assert [block["content"] for block in results["content"]] == [told("a"), told("b")]
 
 
-@given(HISTORIES, st.data())
-def test_converting_as_it_grows_is_converting_at_once(
-    entries: list[Entry], data: st.DataObject
+def test_ids_and_names_of_any_length_and_letters_are_made_acceptable() -> None:
+    part = ToolCallPart(id="é" * 200, name="mcp tool/é" * 20)
+    messages = messages_from_history([user("Go."), answer(part, part)])
+
+    assert not violations(messages)
+
+
+def test_input_that_json_cannot_say_is_mended() -> None:
+    deep: Any = "end"
+    for _ in range(248):
+        deep = [deep]
+    part = call("1", big=2**70, nan=float("nan"), deep=deep)
+    messages = messages_from_history([user("Go."), answer(part), answer(text("So."))])
+
+    assert not violations(messages)
+    assert messages[1]["content"][0]["input"]["big"] == 2**70
+    assert messages[1]["content"][0]["input"]["nan"] is None
+
+
+def test_images_are_sent_in_prompts_and_in_results() -> None:
+    shot = image(picture(5, 4))
+    history = [user("See:", shot), answer(call("1")), result("1", "Here.", shot)]
+    messages = messages_from_history(history)
+
+    assert opened(messages[0]["content"][1]).size == (5, 4)
+    assert opened(messages[2]["content"][0]["content"][1]).size == (5, 4)
+    assert not violations(messages)
+
+
+def test_image_that_cannot_be_sent_is_a_note_that_names_it_and_says_why() -> None:
+    history = [user(image(b"BM" + bytes(50), "a\n\ud800b.bmp", "image/bmp"))]
+
+    assert messages_from_history(history)[0]["content"] == told(
+        "[Image a \ufffdb.bmp (image/bmp) is not shown: it is no PNG, JPEG, GIF or WebP picture, "
+        "and the model takes no other]"
+    )
+
+
+def test_image_in_the_result_of_a_failed_call_is_a_note() -> None:
+    history = [user("Go."), answer(call("1")), result("1", image(picture()), outcome="error")]
+    messages = messages_from_history(history)
+
+    assert "failed may hold text only" in messages[-1]["content"][0]["content"][0]["text"]
+    assert not violations(messages)
+
+
+async def test_preparing_images_takes_the_work_off_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     conversation = Conversation()
-    history = History()
-    for entry in entries:
-        history = history.append(entry)
-        if data.draw(st.booleans()):
-            assert conversation.messages(history) == messages_from_history(history)
-    assert conversation.messages(history) == messages_from_history(entries)
+    history = History([user("See:", image(picture(2017, 3)))])
+    await conversation.prepare(history)
+    monkeypatch.setattr("agentls.llm.images._looked_at", lambda _: pytest.fail("on the loop"))
 
-
-@given(HISTORIES, HISTORIES, HISTORIES)
-def test_converting_another_branch_is_converting_at_once(
-    shared: list[Entry], one: list[Entry], other: list[Entry]
-) -> None:
-    conversation = Conversation()
-    conversation.messages([*shared, *one])
-
-    assert conversation.messages([*shared, *other]) == messages_from_history([*shared, *other])
-
-
-@given(HISTORIES, st.data())
-def test_what_is_encoded_once_is_what_would_be_sent(entries: list[Entry], data: st.DataObject):
-    conversation, history, length = Conversation(), History(), 0
-    while length < len(entries):
-        step = data.draw(st.integers(1, len(entries) - length))
-        for entry in entries[length : length + step]:
-            history = history.append(entry)
-        length += step
-        messages = conversation.messages(history)
-        known = messages.encoded
-        assert orjson.loads(b"[" + known.json + b"]") == list(messages[: known.count])
-        request = ModelRequest("m", "", messages, encoded=known)
-        plain = ModelRequest("m", "", messages)
-        assert orjson.loads(request_body(request)) == orjson.loads(request_body(plain))
+    assert opened(conversation.messages(history)[0]["content"][1]).size[0] == 2000

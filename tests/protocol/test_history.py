@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from agentls.protocol.content import TextBlock, TextPart, ToolCallPart, Usage
-from agentls.protocol.history import Answer, CallResult, History, UserMessage
+from agentls.protocol.history import Answer, CallResult, History, Sealed, UserMessage
 from agentls.protocol.session_state import SessionMeta, SessionState
 from agentls.protocol.tool_calls import ToolCall
 
@@ -138,3 +138,90 @@ def test_any_order_of_appends_behaves_like_copied_lists(appends: list[tuple[int,
         assert history[1:3] == expected[1:3]
         assert history == History(expected)
         assert HISTORIES.validate_json(HISTORIES.dump_json(history)) == history
+
+
+class Maker:
+    """Makes entries, and counts how often it is asked to."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+        self.asked = 0
+
+    def __call__(self) -> list[UserMessage]:
+        self.asked += 1
+        return [message(text) for text in self.texts]
+
+    def sealed(self) -> Sealed:
+        return Sealed(len(self.texts), self)
+
+
+def test_sealed_entries_are_made_when_one_is_looked_at() -> None:
+    first, second = Maker("1", "2"), Maker("3")
+    history = History.sealed([message("0")], [first.sealed(), second.sealed()])
+    longer = history.append(message("4"))
+
+    assert (len(history), len(longer), longer[-1]) == (4, 5, message("4"))
+    assert longer.extends(history)
+    assert (first.asked, second.asked) == (0, 0)
+    assert longer[3] == message("3")
+    assert (first.asked, second.asked) == (0, 1)
+    assert longer[-4:-2] == [message("1"), message("2")]
+    assert (first.asked, second.asked) == (1, 1)
+
+
+def test_unsealed_entry_is_the_same_object_at_each_look() -> None:
+    maker = Maker("1", "2")
+    history = History.sealed([], [maker.sealed()])
+    other = history.append(message("3"))
+    branch = history.append(message("other"))
+
+    assert history[0] is other[0] is branch[0] is next(iter(history))
+    assert branch[1] is other[1]
+    assert maker.asked == 1
+
+
+def test_copy_that_ends_within_a_sealed_part_sees_its_own_length() -> None:
+    history = History.sealed([], [Maker("1", "2", "3").sealed()])
+    history.append(message("4"))
+    shorter = History.__new__(History)
+    shorter._shared, shorter._length = history._shared, 2
+    other = shorter.append(message("other"))
+
+    assert list(other) == [message("1"), message("2"), message("other")]
+    assert list(history) == [message("1"), message("2"), message("3")]
+
+
+def test_equality_and_serialisation_unseal() -> None:
+    plain = History([message("0"), message("1"), message("2")])
+
+    def sealed() -> History:
+        return History.sealed([message("0")], [Maker("1", "2").sealed()])
+
+    assert sealed() == plain
+    assert plain == sealed()
+    assert sealed() != History([message("0"), message("1"), message("x")])
+    assert HISTORIES.dump_json(sealed()) == HISTORIES.dump_json(plain)
+    assert list(reversed(sealed())) == list(reversed(plain))
+    assert message("2") in sealed()
+
+
+def test_part_that_makes_another_number_of_entries_is_refused() -> None:
+    history = History.sealed([], [Sealed(3, Maker("1"))])
+
+    with pytest.raises(ValueError, match="1 entries were made where 3 are to be"):
+        history[0]
+
+
+@given(st.lists(st.integers(0, 3), max_size=6), st.lists(st.integers(0, 20), max_size=10))
+def test_any_order_of_looks_gives_what_an_unsealed_history_gives(
+    counts: list[int], looks: list[int]
+) -> None:
+    texts = [[f"{part}.{number}" for number in range(count)] for part, count in enumerate(counts)]
+    history = History.sealed([message("0")], [Maker(*part).sealed() for part in texts])
+    plain = [message("0"), *(message(text) for part in texts for text in part)]
+
+    assert len(history) == len(plain)
+    for look in looks:
+        assert history[look % len(plain)] == plain[look % len(plain)]
+        assert history[look % len(plain) :] == plain[look % len(plain) :]
+    assert list(history) == plain

@@ -2,11 +2,12 @@ import re
 
 import pytest
 
-from agentls.protocol import methods, requests
+from agentls.protocol import kept_sessions, methods, requests
 from agentls.protocol.methods import NOTIFICATIONS, REQUESTS, Notification, Request
 from agentls.protocol.wire_model import Params
 
 METHODS = (*REQUESTS, *NOTIFICATIONS)
+WRITTEN = {**vars(requests), **vars(kept_sessions)}
 CONSTANTS = {
     name: value
     for name, value in vars(methods).items()
@@ -41,10 +42,10 @@ def test_params_and_result_derive_from_the_method(method) -> None:
         assert method.params.__name__ == "Envelope"
         return
     assert method.params.__name__ == f"{name}Params"
-    assert getattr(requests, f"{name}Params") is method.params
+    assert WRITTEN[f"{name}Params"] is method.params
     if isinstance(method, Request):
         assert method.result.__name__ == f"{name}Result"
-        assert getattr(requests, f"{name}Result") is method.result
+        assert WRITTEN[f"{name}Result"] is method.result
 
 
 def test_registry_holds_every_constant_once() -> None:
@@ -56,7 +57,7 @@ def test_every_params_and_result_class_belongs_to_a_method() -> None:
     used = {method.params for method in METHODS} | {request.result for request in REQUESTS}
     written = {
         value
-        for name, value in vars(requests).items()
+        for name, value in WRITTEN.items()
         if name.endswith(("Params", "Result")) and value is not Params
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 from agentls.agent.open import WorkspaceOptions, open_workspace
 from agentls.agent.session import Session
 from agentls.agent.workspace import Workspace
+from agentls.checkpoints.present import NoBuffers
 from agentls.protocol.content import TextPart
 from agentls.protocol.events import approvals, conversation
 from agentls.state.event_store import Moment
@@ -24,6 +25,7 @@ class PersonHost:
 
     def __init__(self, can_ask: bool = True) -> None:
         self._files = DiskFiles()
+        self.buffers = NoBuffers()
         self.present = can_ask
 
     @property

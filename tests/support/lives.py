@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from agentls.protocol.content import LivePart, TextBlock, TextPart, Todo, ToolCallPart, Usage
-from agentls.protocol.events import approvals, conversation, settings
+from agentls.protocol.events import approvals, conversation, settings, storage
 from agentls.protocol.events.envelope import Envelope, SessionEvents
-from agentls.protocol.events.kinds import EphemeralEvent
-from agentls.protocol.history import Answer, UserMessage
+from agentls.protocol.events.kinds import EphemeralEvent, MessageEvent
+from agentls.protocol.history import Answer, Summary, UserMessage
 from agentls.protocol.session_state import SessionState
 from agentls.protocol.tool_calls import Approval, ApprovalOption, Decision
 from agentls.sessions.chain import replay
@@ -17,6 +17,7 @@ from agentls.state.event_store import EventStore, Moment
 ACTIONS = (
     "prompt", "stream", "answer", "answer_with_calls", "ask", "reply", "start", "progress",
     "finish", "todos", "end", "model", "mode", "rule", "title", "rewind", "queue",
+    "unqueue", "keep", "compact", "tag", "redo", "record", "late",
 )  # fmt: skip
 actions = st.lists(
     st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1000)), min_size=1, max_size=60
@@ -30,7 +31,9 @@ ALLOW = Decision(behaviour="allow", decided_by="rule", reason="because")
 class Life:
     """Turns actions into events that fit the state, and keeps what was emitted."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, nested: bool = False) -> None:
+        """`nested`: a compaction may keep what the one before it had kept."""
+        self._nested = nested
         self.log: list[Envelope] = []
         """What is kept."""
         self.told: list[Envelope] = []
@@ -38,7 +41,7 @@ class Life:
         self.moments: list[Moment] = []
         self._now = datetime(2026, 11, 30, 12, tzinfo=UTC)
         self._ids = 0
-        self.store = EventStore(SessionState(meta=META), hook=self._keep, clock=self._tick)
+        self.store = EventStore(SessionState(meta=META), hook=self._took, clock=self._tick)
         self.store.emit(conversation.SessionCreated(session=META, model="m"))
 
     @property
@@ -193,11 +196,87 @@ class Life:
     def _rewind(self, seed: int) -> None:
         if self.state.turn is not None:
             return
-        ids = [e.id for e in self.state.history if isinstance(e, UserMessage | Answer)]
+        ids = [e.event.id for e in self.log if isinstance(e.event, MessageEvent)]
         target = [None, *ids][seed % (len(ids) + 1)]
-        event = conversation.HeadMoved(head=target)
+        head = self.state.head
+        redo = (*self.state.redo, conversation.RedoPoint(head=head))
+        self._move(conversation.HeadMoved(head=target, previous=head, redo=redo))
+
+    def _redo(self, seed: int) -> None:
+        if self.state.turn is not None or not self.state.redo:
+            return
+        *rest, point = self.state.redo
+        head = self.state.head
+        self._move(
+            conversation.HeadMoved(head=point.head, previous=head, reason="redo", redo=tuple(rest))
+        )
+
+    def _move(self, event: conversation.HeadMoved) -> None:
         moved = self.log[-1].model_copy(update={"seq": self.log[-1].seq + 1, "event": event})
         self.store.emit(event, state=replay([*self.log, moved]))
+
+    def _unqueue(self, seed: int) -> None:
+        for item in self.state.queue[seed % 3 :]:
+            self._emit(conversation.PromptDequeued(item_id=item.id, reason="removed"))
+            return
+
+    def _keep(self, seed: int) -> None:
+        """Log what of the live answer is not kept yet."""
+        live = self.state.live
+        if live is None or not live.parts or self.state.head is None:
+            return
+        part = live.parts[-1]
+        gained = conversation.PartProgress(
+            part_id=part.id, type=part.type, offset=live.kept, text=part.text[live.kept :]
+        )
+        event = conversation.AnswerProgressed(
+            parent=self.state.head, message_id=live.message_id, model=live.model, parts=(gained,)
+        )
+        self._emit(event)
+
+    def _compact(self, seed: int) -> None:
+        """Put a summary in place of the history, in a turn too, between its answers."""
+        state = self.state
+        if state.live or state.head is None or self._calls("ready", "waiting", "running"):
+            return
+        kept = [e.id for e in state.history if isinstance(e, UserMessage | Answer | Summary)]
+        if not self._nested:
+            last = max((i for i, e in enumerate(self.log) if _is_compaction(e)), default=-1)
+            recent = [e.event.id for e in self.log[last + 1 :] if isinstance(e.event, MessageEvent)]
+            kept = [message_id for message_id in kept if message_id in recent]
+        kept_from = [*kept, None][seed % (len(kept) + 1)]
+        seqs = {e.event.id: e.seq for e in self.log if isinstance(e.event, MessageEvent)}
+        self._emit(
+            conversation.ConversationCompacted(
+                id=self._id("sum"),
+                parent=None,
+                logical_parent=state.head,
+                kept_from=kept_from,
+                kept_from_seq=seqs[kept_from] if kept_from else None,
+                summary=f"summary {seed}",
+                message_count=len(state.history),
+                state=state.model_dump(mode="json", by_alias=True, exclude={"history"}),
+            )
+        )
+
+    def _tag(self, seed: int) -> None:
+        self._emit(conversation.TagChanged(tag=f"tag {seed % 3}" if seed % 4 else None))
+
+    def _record(self, seed: int) -> None:
+        self._emit(storage.SessionResumed(agentls_version="0", face="lsp", git_branch=None))
+
+    def damaged(self, damage: tuple[storage.LogDamage, ...], difference: int | None = None) -> None:
+        """Put damage on record."""
+        self._emit(storage.LogDamaged(damage=damage, message_count_difference=difference))
+
+    def _late(self, seed: int) -> None:
+        for call in self._calls("finished"):
+            self._emit(
+                conversation.ToolResultIgnored(
+                    call_id=call.id, why="duplicate", outcome="ok", summary="late", content=()
+                )
+            )
+            return
 
     def _may_answer(self) -> bool:
         return self.state.turn is not None and not self._calls("ready", "waiting", "running")
@@ -209,7 +288,7 @@ class Life:
         running = self.state.turn.id if self.state.turn else None
         self.store.emit(event, turn_id=turn_id or running)
 
-    def _keep(self, new: Moment, old: Moment) -> None:
+    def _took(self, new: Moment, old: Moment) -> None:
         assert new.envelope is not None
         self.told.append(new.envelope)
         self.moments.append(new)
@@ -225,9 +304,13 @@ class Life:
         return self._now
 
 
-def lived(steps: list[tuple[str, int]]) -> Life:
+def _is_compaction(envelope: Envelope) -> bool:
+    return isinstance(envelope.event, conversation.ConversationCompacted)
+
+
+def lived(steps: list[tuple[str, int]], *, nested: bool = False) -> Life:
     """Return a life of these steps."""
-    life = Life()
+    life = Life(nested=nested)
     for action, seed in steps:
         life.do(action, seed)
     return life

@@ -1,6 +1,6 @@
 """A real `agentls lsp` process in a workspace of its own, driven as an editor would."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -96,12 +96,13 @@ async def editor(
     *arguments: str,
     env: dict[str, str] | None = None,
     greet: bool = True,
+    program: Sequence[str | Path] | None = None,
     **options: Any,
 ) -> AsyncIterator[Editor]:
-    """Start the server over `folder`; afterwards it is gone."""
+    """Start the server over `folder`; afterwards it is gone. `program` is run in its place."""
     private = {"AGENTLS_CONFIG_DIR": str(folder.parent / "config")}
     private["AGENTLS_DATA_DIR"] = str(folder.parent / "data")
-    command = [AGENTLS, "lsp", "--stdio", *arguments]
+    command = program or [AGENTLS, "lsp", "--stdio", *arguments]
     async with spawn(command, cwd=folder.parent, env=QUIET | private | (env or {})) as client:
         made = Editor(client, folder)
         if greet:

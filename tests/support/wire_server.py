@@ -19,7 +19,7 @@ from agentls.lsp.connection import serve_stdio
 from agentls.lsp.rpc import AgentProtocol, ask, notify, on_request, outbox_of
 from agentls.lsp.wire import Pipes, take_over_stdio
 from agentls.protocol import methods, requests
-from agentls.protocol.content import Todo
+from agentls.protocol.content import Todo, Usage
 from agentls.protocol.session_state import Permissions
 from agentls.protocol.wire_model import Params
 
@@ -72,6 +72,9 @@ def make_server(watch: LoopWatch) -> LanguageServer:
             message_count=params.limit,
             model=None,
             git_branch=None,
+            tag=None,
+            usage=Usage(),
+            forked_from=None,
             open=False,
         )
         return requests.SessionListResult(sessions=(summary,), next_cursor=None)

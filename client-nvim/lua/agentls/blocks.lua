@@ -2,6 +2,11 @@
 local plain_text = require("agentls.plain_text")
 local tool_line = require("agentls.tool_line")
 
+---@class agentls.Patch
+---@field first integer The first line that changes, from 0; all after it are replaced.
+---@field lines string[]
+---@field marks {row: integer, group: string}[] What to highlight, by line of the buffer.
+
 ---@class agentls.Block
 ---@field kind "header"|"user"|"text"|"thinking"|"call"|"note"
 ---@field index integer Its place in the conversation.
@@ -31,6 +36,7 @@ local ENDINGS = {
 local CUT_SHORT = {
   maxTokens = "the answer was cut: it reached the limit of tokens",
   refusal = "the model declined to go on",
+  interrupted = "the answer was cut: the server ended",
   contextWindow = "the answer was cut: the conversation fills the model's window",
 }
 
@@ -56,6 +62,13 @@ function M.user(content)
     lines[index] = line == "" and ">" or "> " .. line
   end
   return block({ kind = "user", lines = lines, group = "AgentlsUser" })
+end
+
+---A line of our own between what was said.
+---@param text string
+---@return agentls.Block
+function M.note(text)
+  return block({ kind = "note", lines = plain_text.lines(text), group = "AgentlsWaiting" })
 end
 
 ---@param call agentls.ToolCall
@@ -139,7 +152,7 @@ end
 function M.text_of(content)
   local texts = {}
   for _, part in ipairs(content) do
-    texts[#texts + 1] = part.text
+    texts[#texts + 1] = part.text or ("[image: %s]"):format(part.name or part.mediaType)
   end
   return table.concat(texts, "\n")
 end

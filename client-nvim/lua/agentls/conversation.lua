@@ -1,15 +1,11 @@
 ---A conversation as lines: events go in, the lines that changed come out.
 ---
 ---Pure: it knows nothing of the editor. What it takes has no JSON nulls left (see null.lua).
----A conversation is a row of blocks. Only the last ones change while an answer streams, so what is
----taken by `take_patch` replaces the lines from the first changed one to the end.
+---Only the last blocks change while an answer streams: a patch replaces the lines from there on.
 local blocks = require("agentls.blocks")
+local notes = require("agentls.conversation_notes")
 local plain_text = require("agentls.plain_text")
-
----@class agentls.Patch
----@field first integer The first line that changes, from 0; all after it are replaced.
----@field lines string[]
----@field marks {row: integer, group: string}[] What to highlight, by line of the buffer.
+local protocol = require("agentls.protocol")
 
 ---@class agentls.Conversation
 ---@field seq integer The number of the last event that is in it.
@@ -27,14 +23,6 @@ local Conversation = {}
 Conversation.__index = Conversation
 
 local M = {}
-
----The events that are never kept.
-local PASSING = {
-  answerStarted = true,
-  partStarted = true,
-  partDelta = true,
-  toolCallProgressed = true,
-}
 
 ---@alias agentls.Reduce fun(self: agentls.Conversation, event: table, envelope: agentls.Envelope): any
 
@@ -86,7 +74,7 @@ function Conversation:apply(envelope)
     return true
   end
   local event = envelope.event
-  local passing = PASSING[event.type] or false
+  local passing = protocol.PASSING[event.type] or false
   if envelope.seq > self.seq + (passing and 0 or 1) then
     return false
   end
@@ -166,8 +154,11 @@ function Conversation:is_empty()
 end
 
 ---@private
----@param block agentls.Block
+---@param block agentls.Block|nil Nothing, where there is nothing to show.
 function Conversation:append(block)
+  if not block then
+    return
+  end
   block.index = #self.blocks + 1
   self.blocks[block.index] = block
   if block.call then
@@ -198,6 +189,8 @@ function Conversation:take_entry(entry)
     self:replace_live(blocks.of_answer(entry, self.parts))
   elseif entry.type == "callResult" then
     self:take_call(entry.call)
+  else
+    self:append(notes.of_entry(entry))
   end
 end
 
@@ -310,6 +303,14 @@ end
 
 function REDUCERS.headMoved()
   return false
+end
+
+REDUCERS.conversationCompacted = REDUCERS.headMoved
+
+for _, type in ipairs(notes.EVENTS) do
+  REDUCERS[type] = function(self, event)
+    self:append(notes.of_event(event))
+  end
 end
 
 function REDUCERS.titleChanged(self, event)

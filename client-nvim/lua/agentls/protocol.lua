@@ -123,6 +123,17 @@ M.SESSION_DID_RESET = "agent/session/didReset"
 M.STATE_DID_CHANGE = "agent/state/didChange"
 M.APP_DID_CHANGE = "agent/app/didChange"
 
+---The events that are never kept.
+M.PASSING = {
+  answerStarted = true,
+  partStarted = true,
+  partDelta = true,
+  toolCallProgressed = true,
+  storageFailed = true,
+  storageRecovered = true,
+  accessChanged = true,
+}
+
 M.MODES = { "default", "acceptEdits", "plan", "dontAsk", "bypassPermissions" }
 
 return M

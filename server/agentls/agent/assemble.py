@@ -6,13 +6,15 @@ faster, and every message costs each client something.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import orjson
+from pydantic import ValidationError
 
+from agentls.llm.blocks import sendable_text
 from agentls.llm.model import StreamEvent
-from agentls.llm.normalise import sendable_text
 from agentls.protocol.content import (
     AnswerPart,
     LivePart,
@@ -264,6 +266,8 @@ def _tool_call(part: _OpenPart) -> ToolCallPart:
         arguments = orjson.loads(part.text)
     except orjson.JSONDecodeError:
         arguments = None
-    if not isinstance(arguments, dict):
-        return ToolCallPart(id=part.id, name=part.name, input={}, malformed_input=part.text)
-    return ToolCallPart(id=part.id, name=part.name, input=cast(JsonObject, arguments))
+    if isinstance(arguments, dict):
+        # Nested too deep, it is refused.
+        with suppress(ValidationError):
+            return ToolCallPart(id=part.id, name=part.name, input=cast(JsonObject, arguments))
+    return ToolCallPart(id=part.id, name=part.name, input={}, malformed_input=part.text)

@@ -3,17 +3,26 @@
 import secrets
 from collections.abc import Callable, Iterator
 
+from agentls.agent.file_history import FileHistory
 from agentls.agent.surroundings import Surroundings
 from agentls.context.system_prompt import system_prompt
 from agentls.llm.normalise import Conversation
 from agentls.protocol.content import ToolCallPart
-from agentls.protocol.events.conversation import AnswerFinished
-from agentls.protocol.events.envelope import Origin, SessionEvents
+from agentls.protocol.events.conversation import (
+    AnswerFinished,
+    TagChanged,
+    TitleChanged,
+    ToolCallFinished,
+    ToolResultIgnored,
+    TurnFinished,
+)
+from agentls.protocol.events.envelope import Envelope, Origin, SessionEvents
 from agentls.protocol.events.kinds import EphemeralEvent
-from agentls.protocol.history import Answer, UserMessage
 from agentls.protocol.session_state import SessionState
+from agentls.sessions.loading import LoadedSession
 from agentls.sessions.store import SessionLog
-from agentls.state.event_store import EventStore, Moment, MomentListener
+from agentls.state.event_store import EventStore, Moment, MomentListener, timestamp
+from agentls.state.selectors import summary
 
 
 class Chat:
@@ -21,21 +30,23 @@ class Chat:
 
     def __init__(
         self,
-        state: SessionState,
-        seq: int,
-        log: SessionLog,
+        loaded: LoadedSession,
+        log: SessionLog | None,
         surroundings: Surroundings,
         effects: MomentListener,
     ) -> None:
+        """Go on from `loaded`; `log` is None where another process writes it."""
         self._log = log
         self._surroundings = surroundings
         self._effects = effects
-        self._store = EventStore(state, seq, hook=self._keep, clock=surroundings.clock)
-        self._call_ids = set(_call_ids(state))
-        self._turn_ids = {
-            entry.turn_id for entry in state.history if isinstance(entry, UserMessage)
-        }
+        self._store = EventStore(
+            loaded.state, loaded.seq, hook=self._keep, clock=surroundings.clock
+        )
+        self._call_ids = set(loaded.call_ids)
+        self._turn_ids = set(loaded.turn_ids)
         self._system: str | None = None
+        self.files = FileHistory(surroundings, loaded.state.meta.id)
+        """What the calls do to files."""
         self.conversation = Conversation()
         """Turns the history into what the API takes."""
 
@@ -50,22 +61,62 @@ class Chat:
         return self._store.now
 
     def emit(
-        self, event: SessionEvents, *, turn_id: str | None = None, origin: Origin | None = None
+        self,
+        event: SessionEvents,
+        *,
+        turn_id: str | None = None,
+        origin: Origin | None = None,
+        state: SessionState | None = None,
     ) -> None:
         """Let an event happen; see `EventStore.emit`."""
-        self._store.emit(event, turn_id=turn_id, origin=origin)
+        self._store.emit(event, turn_id=turn_id, origin=origin, state=state)
+
+    def finish_call(self, finished: ToolCallFinished, *, turn_id: str) -> None:
+        """Take a call's result; one for a call that has none coming is kept and has no effect."""
+        call = self.state.calls.get(finished.call_id)
+        if call is not None and call.status != "finished":
+            self.emit(finished, turn_id=turn_id)
+            return
+        known = self.is_call_taken(finished.call_id)
+        self.emit(
+            ToolResultIgnored(
+                call_id=finished.call_id,
+                why="duplicate" if call else "late" if known else "unknown",
+                outcome=finished.outcome,
+                summary=finished.summary,
+                content=finished.content,
+                changes=finished.changes,
+            ),
+            turn_id=turn_id,
+        )
 
     def subscribe(self, listener: MomentListener) -> Callable[[], None]:
         """Call `listener` after every event; returns the way out."""
         return self._store.subscribe(listener)
 
-    async def flush(self) -> None:
-        """Return when every event so far is kept. Raises `LogNotWritten`."""
-        await self._log.flush()
+    def follow(self, envelope: Envelope) -> None:
+        """Take an event that the session's owner has kept; see `EventStore.follow`."""
+        self._store.follow(envelope)
+
+    def replace(self, state: SessionState, seq: int) -> None:
+        """Go on from another state; see `EventStore.replace`."""
+        self._store.replace(state, seq)
+
+    @property
+    def unsaved(self) -> int:
+        """How many bytes wait to be written."""
+        return self._log.unsaved if self._log else 0
+
+    async def flush(self, *, durable: bool = False) -> None:
+        """Return when every event so far is kept; see `SessionLog.flush` for what it raises."""
+        if self._log is not None:
+            await self._log.flush(durable=durable)
 
     async def aclose(self) -> None:
-        """Write what is left and let go of the log. Raises `LogNotWritten`."""
-        await self._log.aclose()
+        """Write what is left and let go of the log; raises as `flush` does."""
+        if self._log is not None:
+            self._log.describe(summary(self.state, timestamp(self._surroundings.clock())))
+            await self._log.aclose()
 
     def system_prompt(self) -> str:
         """Return the system prompt, the same for as long as the chat is open."""
@@ -98,19 +149,15 @@ class Chat:
         envelope = new.envelope
         if envelope is None:
             return
-        if not isinstance(envelope.event, EphemeralEvent):
+        if self._log is not None and not isinstance(envelope.event, EphemeralEvent):
             self._log.append(envelope)
+            if isinstance(envelope.event, TurnFinished | TitleChanged | TagChanged):
+                self._log.describe(summary(new.state, envelope.at))
         if isinstance(envelope.event, AnswerFinished):
             self._call_ids.update(_ids_of(envelope.event.parts))
         if new.state.turn is not old.state.turn and new.state.turn:
             self._turn_ids.add(new.state.turn.id)
         self._effects(new, old)
-
-
-def _call_ids(state: SessionState) -> Iterator[str]:
-    for entry in state.history:
-        if isinstance(entry, Answer):
-            yield from _ids_of(entry.parts)
 
 
 def _ids_of(parts: tuple[object, ...]) -> Iterator[str]:

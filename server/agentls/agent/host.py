@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from agentls.checkpoints.present import OpenBuffers
 from agentls.tools.files import Files
 
 
@@ -11,6 +12,11 @@ class Host(Protocol):
     @property
     def files(self) -> Files:
         """Files as the host's user sees them."""
+        ...
+
+    @property
+    def buffers(self) -> OpenBuffers:
+        """The files that the user has open in an editor."""
         ...
 
     def can_ask(self) -> bool:

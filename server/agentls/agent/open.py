@@ -2,9 +2,11 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentls.agent.effects import SettingsWrites
 from agentls.agent.host import Host
@@ -18,6 +20,7 @@ from agentls.config.folders import (
 )
 from agentls.config.layers import Flags, LoadedSettings, load_settings
 from agentls.config.secrets import credentials_from_environment
+from agentls.config.settings import StoreKind
 from agentls.context.system_prompt import PromptSettings
 from agentls.errors import WorkspaceUnusable
 from agentls.llm.catalog import ModelCatalog
@@ -25,8 +28,12 @@ from agentls.permissions.rules import check_rule
 from agentls.protocol.tool_calls import Mode
 from agentls.sessions.folder import FolderStore
 from agentls.sessions.memory import MemoryStore
+from agentls.sessions.owner import Face
 from agentls.sessions.store import SessionStore
 from agentls.tools.registry import ToolRegistry, default_tools
+
+if TYPE_CHECKING:
+    from agentls.sessions.search.index import SearchIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,7 @@ class WorkspaceOptions:
     keep_sessions: bool = True
     prompt: PromptSettings = field(default_factory=PromptSettings)
     max_rounds: int | None = None
+    face: Face = "cli"
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -58,7 +66,12 @@ def open_workspace(options: WorkspaceOptions, host: Host) -> Workspace:
     store, told = MemoryStore(), None
     if options.keep_sessions:
         folder = options.roots[0] if options.roots else None
-        store, told = session_store(folder, options.environment)
+        store, told = session_store(
+            folder,
+            options.environment,
+            settings.settings.sessions.store,
+            on_trouble=lambda text: workspace.notice("warning", text),
+        )
     credentials = credentials_from_environment(options.environment)
     surroundings = Surroundings(
         roots=roots,
@@ -67,9 +80,12 @@ def open_workspace(options: WorkspaceOptions, host: Host) -> Workspace:
         tools=ToolRegistry(default_tools()),
         host=host,
         settings=lambda: settings,
+        index=cache(lambda: _search_index(store)),
         model=options.model,
         prompt=options.prompt,
         max_rounds=options.max_rounds,
+        keeps_contents=not isinstance(store, MemoryStore),
+        face=options.face,
         protected=(user_config_folder(options.environment),),
     )
     workspace = Workspace(surroundings, SettingsWrites(user_settings_path(options.environment)))
@@ -89,24 +105,61 @@ def read_settings(options: WorkspaceOptions) -> LoadedSettings:
     return load_settings(workspace, flags, options.environment, check_rule=check_rule)
 
 
+def kept_store(root: Path, environment: Mapping[str, str]) -> tuple[SessionStore, str | None]:
+    """Return where the sessions of a folder are kept, as its settings say; see `session_store`."""
+    settings = read_settings(WorkspaceOptions(roots=(root,), environment=environment)).settings
+    return session_store(root, environment, settings.sessions.store)
+
+
 def session_store(
-    root: Path | None, environment: Mapping[str, str]
+    root: Path | None,
+    environment: Mapping[str, str],
+    kind: StoreKind = "folder",
+    on_trouble: Callable[[str], None] | None = None,
 ) -> tuple[SessionStore, str | None]:
     """Return where the sessions of a folder are kept, and what to tell the user about it.
 
     That is `.agentls/` in the folder; where the folder cannot be written, or there is none, the
-    user's data directory.
+    user's data directory. `on_trouble` is told, for a person, what happens to logs later.
     """
     if root is None:
         place = user_data_folder(environment) / "no-folder"
-        return FolderStore(place), f"no folder is open; sessions are kept in {place}"
+        return _store_in(
+            place, kind, on_trouble
+        ), f"no folder is open; sessions are kept in {place}"
     check_folder(root)
     folder = agentls_folder(root)
     if os.access(folder if folder.exists() else root, os.W_OK | os.X_OK):
-        return FolderStore(folder), None
+        return _store_in(folder, kind, on_trouble), None
     name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
     place = user_data_folder(environment) / f"{root.name}-{name}"
-    return FolderStore(place), f"{root} cannot be written; its sessions are kept in {place}"
+    told = f"{root} cannot be written; its sessions are kept in {place}"
+    return _store_in(place, kind, on_trouble), told
+
+
+def _store_in(
+    folder: Path, kind: StoreKind, on_trouble: Callable[[str], None] | None
+) -> SessionStore:
+    match kind:
+        case "folder":
+            return FolderStore(folder, on_trouble=on_trouble)
+        case "memory":
+            return MemoryStore()
+        case "sqlite":
+            # Imported for who has chosen it.
+            from agentls.sessions.sqlite.store import SqliteStore
+
+            FolderStore(folder).prepare()  # closed to others, and out of the repository
+            return SqliteStore(folder / "sessions.sqlite")
+
+
+def _search_index(store: SessionStore) -> "SearchIndex | None":
+    if not isinstance(store, FolderStore):
+        return None
+    # Imported when something is searched for: it brings sqlite3.
+    from agentls.sessions.search.index import SearchIndex
+
+    return SearchIndex(store.sessions, blob=store.blob)
 
 
 def _empty_folder(environment: Mapping[str, str]) -> Path:

@@ -7,12 +7,16 @@ reads the edited file, and two Reads side by side cost the time of one.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from pydantic import JsonValue
 
 from agentls.agent import approvals
 from agentls.agent.chat import Chat
+from agentls.agent.recollection import Recollections
+from agentls.agent.saving import Saving
 from agentls.agent.surroundings import Surroundings
 from agentls.protocol.content import TextBlock
 from agentls.protocol.events.approvals import ApprovalAnswered, ApprovalRequested
@@ -24,8 +28,11 @@ from agentls.protocol.events.conversation import (
 )
 from agentls.protocol.events.envelope import SessionEvents
 from agentls.protocol.tool_calls import CallOutcome, Decision, ToolCall
+from agentls.protocol.wire_model import JsonObject
+from agentls.tools.files import Files
 from agentls.tools.registry import parse_input
 from agentls.tools.tool import Tool, ToolContext, ToolResult
+from agentls.tools.variables import named, outputs
 
 logger = logging.getLogger(__name__)
 
@@ -47,10 +54,12 @@ class Scheduler:
         self,
         chat: Chat,
         turn_id: str,
+        saving: Saving,
         surroundings: Surroundings,
     ) -> None:
         self._chat = chat
         self._turn_id = turn_id
+        self._saving = saving
         self._surroundings = surroundings
 
     async def run(self, calls: Sequence[ToolCall]) -> None:
@@ -63,7 +72,7 @@ class Scheduler:
             return
         for item in ready:
             self._emit_started(item)
-        await self._chat.flush()
+        await self._saving.secure()
         limit = asyncio.Semaphore(self._surroundings.settings().settings.parallel_reads)
         async with asyncio.TaskGroup() as group:
             for item in ready:
@@ -135,7 +144,7 @@ class Scheduler:
             return _Ready(call, tool, arguments, approvals.decided(verdict))
         if not self._surroundings.host.can_ask():
             return self._deny(call, approvals.nobody_to_ask(verdict.reason))
-        context = self._context(call)
+        context = self._context(call, self._surroundings.host.files)
         approval = await approvals.question(
             call, tool, arguments, verdict, context, self._surroundings
         )
@@ -157,9 +166,20 @@ class Scheduler:
         self._emit_finished(item.call, "error" if result.is_error else "ok", result)
 
     async def _result_of(self, item: _Ready) -> ToolResult:
-        try:
+        files = self._chat.files.files_for_call(item.call.id)
+        context = self._context(item.call, files)
+
+        async def execute() -> ToolResult:
             async with asyncio.timeout(item.tool.timeout):
-                return await item.tool.execute(item.arguments, self._context(item.call))
+                return await item.tool.execute(item.arguments, context)
+
+        try:
+            if item.tool.command(item.arguments) is None:
+                result = await execute()
+            else:
+                result = await self._chat.files.around(item.call.id, execute)
+            changes = files.completed(result.changes)
+            return replace(result, changes=changes, variables=_variables(item.tool, result))
         except TimeoutError:
             seconds = f"{item.tool.timeout:g}"
             return ToolResult.error(f"{item.call.name} was stopped after {seconds} seconds.")
@@ -169,7 +189,7 @@ class Scheduler:
                 f"{item.call.name} failed from a fault of its own: {type(error).__name__}: {error}"
             )
 
-    def _context(self, call: ToolCall) -> ToolContext:
+    def _context(self, call: ToolCall, files: Files) -> ToolContext:
         def show(text: str) -> None:
             self._emit(ToolCallProgressed(call_id=call.id, text=_sendable(text)))
 
@@ -179,7 +199,8 @@ class Scheduler:
             state=self._chat.state,
             cwd=self._surroundings.cwd,
             roots=self._surroundings.roots,
-            files=self._surroundings.host.files,
+            files=files,
+            memory=Recollections(self._surroundings.index, self._saving.save),
             progress=show,
             unreadable=self._unreadable(call),
         )
@@ -207,21 +228,29 @@ class Scheduler:
         result: ToolResult,
         decision: Decision | None = None,
     ) -> None:
-        self._emit(
+        stopped = self._chat.files.of_stopped(call.id)
+        self._chat.finish_call(
             ToolCallFinished(
                 parent=call.message_id,
                 call_id=call.id,
                 outcome=outcome,
                 summary=_sendable(result.summary),
                 content=tuple(TextBlock(text=_sendable(block.text)) for block in result.content),
-                changes=result.changes,
-                variables=result.variables,
+                changes=(*result.changes, *stopped.changes),
+                left_out=result.left_out or stopped.left_out,
+                variables=cast(JsonObject, result.variables),
                 decision=decision,
-            )
+            ),
+            turn_id=self._turn_id,
         )
 
     def _emit(self, event: SessionEvents) -> None:
         self._chat.emit(event, turn_id=self._turn_id)
+
+
+def _variables(tool: Tool[Any], result: ToolResult) -> dict[str, JsonValue]:
+    declared = outputs(tool.outputs, result.data) if tool.outputs and not result.is_error else {}
+    return named(tool.variable_owner or tool.name, {**declared, **result.variables})
 
 
 def _sendable(text: str) -> str:

@@ -4,37 +4,43 @@ import asyncio
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from agentls.agent.approval_answers import answer_approval
 from agentls.agent.chat import Chat
-from agentls.agent.settle import settle_interrupted
+from agentls.agent.following import Following
+from agentls.agent.saving import Saving
+from agentls.agent.settle import settle_cut_answer, settle_interrupted
 from agentls.agent.surroundings import Surroundings
 from agentls.agent.turn import Turn, finish_turn
 from agentls.errors import (
-    ApprovalAlreadyAnswered,
     EmptyPrompt,
-    InvalidRequest,
     SessionClosed,
+    SessionReadOnly,
     StorageError,
-    UnknownCall,
     UnknownQueueItem,
 )
 from agentls.protocol.content import TextBlock
-from agentls.protocol.events.approvals import ApprovalAnswered
 from agentls.protocol.events.conversation import (
     PromptDequeued,
     PromptQueued,
+    TagChanged,
     TitleChanged,
     TurnStarted,
     UserMessageReceived,
 )
 from agentls.protocol.events.envelope import Origin
-from agentls.protocol.events.settings import ModeChanged, ModelChanged, RuleAdded
-from agentls.protocol.history import CallResult
+from agentls.protocol.events.settings import ModeChanged, ModelChanged
+from agentls.protocol.kept_sessions import RewindScope, SessionRewindResult
 from agentls.protocol.session_state import ModelChoice, QueuedPrompt, SessionState
-from agentls.protocol.tool_calls import ApprovalOption, Decision, Mode, ToolCall
+from agentls.protocol.tool_calls import Decision, Mode
 from agentls.protocol.wire_model import JsonObject
+from agentls.sessions.lease import BEAT_SECONDS
+from agentls.sessions.tenure import Tenure
 from agentls.state.event_store import Moment, MomentListener
+
+if TYPE_CHECKING:
+    from agentls.agent.rewind import Rewinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,27 @@ class PromptTaken:
 class Session:
     """One conversation in memory, and the task that works on it."""
 
-    def __init__(self, chat: Chat, surroundings: Surroundings, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        chat: Chat,
+        surroundings: Surroundings,
+        warn: Callable[[str], None],
+        *,
+        tenure: Tenure | None = None,
+        following: Following | None = None,
+    ) -> None:
+        """Work on `chat` under `tenure`, or go along with its owner through `following`."""
         self._chat = chat
+        self._saving = Saving(chat, surroundings)
         self._surroundings = surroundings
         self._warn = warn
         self._turn: Turn | None = None
         self._turn_task: asyncio.Task[None] | None = None
         self._worker: asyncio.Task[None] | None = None
+        self._syncing: asyncio.Task[None] | None = None
+        self._tenure = tenure
+        upkeep = following.run() if following else self._beat()
+        self._upkeep = asyncio.create_task(upkeep, name=f"upkeep {self.id}")
         self._closed = False
 
     @property
@@ -73,6 +93,12 @@ class Session:
         """State and number, taken together: what a late joiner starts from."""
         return self._chat.now
 
+    @property
+    def is_left_by_owner(self) -> bool:
+        """Whether it is only followed here, and nobody is its owner any more."""
+        access = self.state.access
+        return access.mode == "follower" and access.owner is None
+
     def subscribe(self, listener: MomentListener) -> Callable[[], None]:
         """Call `listener` after every event, in order; returns the way out."""
         return self._chat.subscribe(listener)
@@ -80,6 +106,8 @@ class Session:
     def wake(self) -> None:
         """Go on where the log stops: settle what a crash cut off, then work on what is left."""
         turn = self.state.turn
+        if turn:
+            settle_cut_answer(self._chat, turn.id)
         if turn and not settle_interrupted(self._chat, turn.id):
             finish_turn(self._chat, self._surroundings, "interrupted")
         self._work()
@@ -140,35 +168,14 @@ class Session:
         not have.
         """
         self._check_open()
-        call = self._waiting_call(call_id)
-        option = _option(call, option_id)
-        who = origin.client_id if origin else None
-        if option.kind == "deny":
-            text = f"the user said no: {reason}" if reason else "the user said no"
-            decision = Decision(behaviour="deny", decided_by="user", reason=text, client_id=who)
-        else:
-            decision = Decision(
-                behaviour="allow",
-                decided_by="user",
-                reason=f"the user chose “{option.label}”",
-                rule=option.rule,
-                client_id=who,
-            )
-        if option.kind == "allowSession" and option.rule:
-            source = f"approval in {who}" if who else "approval"
-            self._chat.emit(RuleAdded(behaviour="allow", rule=option.rule, source=source))
-        self._chat.emit(
-            ApprovalAnswered(
-                parent=call.message_id,
-                call_id=call_id,
-                option_id=option_id,
-                decision=decision,
-                edited_input=edited_input,
-            ),
-            turn_id=self.state.turn and self.state.turn.id,
+        return answer_approval(
+            self._chat,
+            call_id,
+            option_id,
+            reason=reason,
+            edited_input=edited_input,
             origin=origin,
         )
-        return decision
 
     def set_model(
         self,
@@ -195,14 +202,66 @@ class Session:
         self._check_open()
         self._chat.emit(TitleChanged(title=title), origin=origin)
 
+    def set_tag(self, tag: str | None, *, origin: Origin | None = None) -> None:
+        """Give the session a tag, or take it away."""
+        self._check_open()
+        self._chat.emit(TagChanged(tag=tag), origin=origin)
+
+    async def rewind(
+        self,
+        message_id: str,
+        scope: RewindScope = "both",
+        *,
+        dry_run: bool = False,
+        force: frozenset[str] = frozenset(),
+        origin: Origin | None = None,
+    ) -> SessionRewindResult:
+        """Go back to before a prompt; see `Rewinder.rewind`."""
+        self._check_open()
+        result = await self._rewinder().rewind(
+            message_id, scope, dry_run=dry_run, force=force, origin=origin
+        )
+        await self.save(durable=True)
+        return result
+
+    async def redo(
+        self,
+        *,
+        dry_run: bool = False,
+        force: frozenset[str] = frozenset(),
+        origin: Origin | None = None,
+    ) -> SessionRewindResult:
+        """Undo the last rewind; see `Rewinder.redo`."""
+        self._check_open()
+        result = await self._rewinder().redo(dry_run=dry_run, force=force, origin=origin)
+        await self.save(durable=True)
+        return result
+
+    def _rewinder(self) -> "Rewinder":
+        # Imported when it is needed: an editor waits for the server's start.
+        from agentls.agent.rewind import Rewinder
+
+        return Rewinder(self._chat, self._surroundings)
+
+    def continue_unsaved(self) -> None:
+        """Let work go on although it cannot be written just now; it is when it can be."""
+        self._saving.accept()
+
     async def idle(self) -> None:
         """Return when nothing runs and nothing is queued."""
         while self._worker is not None and not self._worker.done():
             await asyncio.wait([self._worker])
 
     async def flush(self) -> None:
-        """Return when every event so far is on disk. Raises `LogNotWritten`."""
+        """Return when every event so far is written. Raises as `SessionLog.flush` does."""
         await self._chat.flush()
+
+    async def save(self, *, durable: bool = False) -> None:
+        """Return when every event so far is written, or the state says why it is not.
+
+        Raises `LeaseLost` or `LogConflict` where another process has become the owner.
+        """
+        await self._saving.save(durable=durable)
 
     async def aclose(self) -> None:
         """Stop working, write what is left, let go. An open approval stays open for later."""
@@ -213,7 +272,21 @@ class Session:
             self._turn.leave()
             self._turn_task.cancel()
         await self.idle()
-        await self._chat.aclose()
+        if self._syncing is not None:
+            await asyncio.wait([self._syncing])
+        self._upkeep.cancel()
+        await asyncio.wait([self._upkeep])
+        try:
+            await self._chat.aclose()
+        finally:
+            if self._tenure is not None:
+                await asyncio.to_thread(self._tenure.release)
+
+    async def _beat(self) -> None:
+        """Show, for as long as the session is open, that its owner lives."""
+        while self._tenure is not None:
+            await asyncio.sleep(BEAT_SECONDS)
+            await asyncio.to_thread(self._tenure.beat)
 
     def _work(self) -> None:
         has_work = bool(self.state.queue) or self.state.turn is not None
@@ -227,11 +300,17 @@ class Session:
                     return
                 self._begin(self.state.queue[0])
             await self._run_turn()
-            try:
-                await self._chat.flush()
-            except StorageError as error:
-                self._warn(str(error))
-                return
+            # Not awaited: the next prompt need not wait for the disk to have it all.
+            self._syncing = asyncio.create_task(self._sync(self._syncing), name=f"sync {self.id}")
+
+    async def _sync(self, before: asyncio.Task[None] | None) -> None:
+        """Have the disk itself hold the turn that is over."""
+        if before is not None:
+            await asyncio.wait([before])
+        try:
+            await self._saving.save(durable=True)
+        except StorageError as error:
+            self._warn(str(error))
 
     def _begin(self, item: QueuedPrompt) -> None:
         message_id = self._chat.new_message_id()
@@ -245,7 +324,7 @@ class Session:
 
     async def _run_turn(self) -> None:
         assert self.state.turn is not None
-        turn = self._turn = Turn(self.state.turn.id, self._chat, self._surroundings)
+        turn = self._turn = Turn(self.state.turn.id, self._chat, self._saving, self._surroundings)
         task = self._turn_task = asyncio.create_task(turn.run(), name=f"turn {turn.id}")
         try:
             await asyncio.wait([task])
@@ -254,34 +333,12 @@ class Session:
         finally:
             self._turn = self._turn_task = None
 
-    def _waiting_call(self, call_id: str) -> ToolCall:
-        call = self.state.calls.get(call_id) or self._finished_call(call_id)
-        if call is None:
-            raise UnknownCall(f"no tool call {call_id!r} in session {self.id}")
-        if call.status == "waiting":
-            return call
-        if call.approval is None:
-            raise UnknownCall(f"tool call {call_id!r} does not wait for an approval")
-        said = call.decision
-        how = f"{said.behaviour} ({said.reason})" if said else call.outcome
-        wish = call.approval.title
-        raise ApprovalAlreadyAnswered(f"the approval of “{wish}” is settled already: {how}")
-
-    def _finished_call(self, call_id: str) -> ToolCall | None:
-        for entry in reversed(self.state.history):
-            if isinstance(entry, CallResult) and entry.call.id == call_id:
-                return entry.call
-        return None
-
     def _check_open(self) -> None:
         if self._closed:
             raise SessionClosed(f"session {self.id} is closed; load it again")
-
-
-def _option(call: ToolCall, option_id: str) -> ApprovalOption:
-    options = call.approval.options if call.approval else ()
-    for option in options:
-        if option.id == option_id:
-            return option
-    known = ", ".join(option.id for option in options)
-    raise InvalidRequest(f"optionId {option_id!r} is none of this approval's options: {known}")
+        access = self.state.access
+        if access.mode == "follower":
+            raise SessionReadOnly(
+                f"session {self.id} is only followed here ({access.owner}); "
+                "fork it to work on a copy, or close it there and load it again"
+            )

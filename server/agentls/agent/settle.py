@@ -1,8 +1,8 @@
 """Leaves no tool call without a result when a turn ends before its work is done."""
 
 from agentls.agent.chat import Chat
-from agentls.protocol.content import TextBlock
-from agentls.protocol.events.conversation import ToolCallFinished
+from agentls.protocol.content import AnswerPart, TextBlock, TextPart, ThinkingPart, Usage
+from agentls.protocol.events.conversation import AnswerFinished, ToolCallFinished
 from agentls.protocol.tool_calls import ToolCall
 
 CANCELLED = "The user stopped the turn before this call was done."
@@ -25,6 +25,33 @@ def settle_all(chat: Chat, turn_id: str, text: str) -> None:
         _settle(chat, turn_id, call, text)
 
 
+def settle_cut_answer(chat: Chat, turn_id: str) -> None:
+    """Keep as an answer, marked as cut, what of one was on disk when the server ended in it."""
+    live = chat.state.live
+    if live is None:
+        return
+    parts: list[AnswerPart] = []
+    for part in live.parts:
+        if part.type == "text" and part.text:
+            parts.append(TextPart(id=part.id, text=part.text))
+        elif part.type == "thinking" and part.text:
+            parts.append(ThinkingPart(id=part.id, text=part.text))
+    if not parts:
+        return
+    chat.emit(
+        AnswerFinished(
+            id=live.message_id,
+            parent=chat.state.head,
+            model=live.model,
+            parts=tuple(parts),
+            stop_reason="interrupted",
+            response_id=None,
+            usage=Usage(),
+        ),
+        turn_id=turn_id,
+    )
+
+
 def settle_interrupted(chat: Chat, turn_id: str) -> bool:
     """Settle what the end of the server interrupted; return whether a call still waits.
 
@@ -41,13 +68,16 @@ def settle_interrupted(chat: Chat, turn_id: str) -> bool:
 
 
 def _settle(chat: Chat, turn_id: str, call: ToolCall, text: str) -> None:
-    chat.emit(
+    observed = chat.files.of_stopped(call.id)
+    chat.finish_call(
         ToolCallFinished(
             parent=call.message_id,
             call_id=call.id,
             outcome="cancelled",
             summary="Cancelled" if text == CANCELLED else "Interrupted",
             content=(TextBlock(text=text),),
+            changes=observed.changes,
+            left_out=observed.left_out,
         ),
         turn_id=turn_id,
     )

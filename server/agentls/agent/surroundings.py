@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentls.agent.host import Host
+from agentls.agent.recollection import FindIndex
 from agentls.config.layers import LoadedSettings
 from agentls.context.system_prompt import PromptSettings
 from agentls.llm.catalog import ModelCatalog
+from agentls.sessions.owner import Face, Owner
 from agentls.sessions.store import SessionStore
 from agentls.state.event_store import Clock, utc_now
 from agentls.tools.registry import ToolRegistry
@@ -25,6 +27,8 @@ class Surroundings:
     host: Host
     settings: Callable[[], LoadedSettings]
     """The settings in force at this moment."""
+    index: FindIndex
+    """The search index over the sessions, made when it is first asked for."""
     model: str | None = None
     """What the command line asks for, for sessions that are resumed too."""
     prompt: PromptSettings = field(default_factory=PromptSettings)
@@ -32,7 +36,16 @@ class Surroundings:
     """After how many answers of the model a turn ends; None: it is not limited."""
     protected: tuple[Path, ...] = ()
     """Folders whose files always ask before they are written: the user's own settings."""
+    keeps_contents: bool = True
+    """What files held before is kept, for rewinds."""
+    face: Face = "cli"
+    """Who opens the sessions: an editor's server, a script's run, a command."""
     clock: Clock = utc_now
+
+    @property
+    def owner(self) -> Owner:
+        """Return this process, as the owner of its sessions."""
+        return Owner.here(self.face)
 
     @property
     def cwd(self) -> Path:

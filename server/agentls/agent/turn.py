@@ -9,6 +9,8 @@ from typing import assert_never
 
 from agentls.agent.assemble import AnswerAssembler
 from agentls.agent.chat import Chat
+from agentls.agent.keeping import AnswerKeeper
+from agentls.agent.saving import Saving
 from agentls.agent.scheduler import Scheduler
 from agentls.agent.settle import CANCELLED, FAILED, settle_all, settle_interrupted
 from agentls.agent.step import AwaitApproval, CallModel, FinishTurn, RunCalls, next_step
@@ -17,6 +19,7 @@ from agentls.errors import AgentError, TryAgainLater
 from agentls.llm.model import ModelRequest, ToolSpec
 from agentls.protocol.events.conversation import (
     AnswerFinished,
+    AnswerProgressed,
     AnswerStarted,
     ErrorInfo,
     PartDelta,
@@ -35,11 +38,14 @@ logger = logging.getLogger(__name__)
 class Turn:
     """Carries out what `next_step` says, until the turn is finished, stopped or fails."""
 
-    def __init__(self, turn_id: str, chat: Chat, surroundings: Surroundings) -> None:
+    def __init__(
+        self, turn_id: str, chat: Chat, saving: Saving, surroundings: Surroundings
+    ) -> None:
         self.id = turn_id
         self._chat = chat
+        self._saving = saving
         self._surroundings = surroundings
-        self._scheduler = Scheduler(chat, turn_id, surroundings)
+        self._scheduler = Scheduler(chat, turn_id, saving, surroundings)
         self._leaving = False
 
     def leave(self) -> None:
@@ -74,7 +80,7 @@ class Turn:
                 case AwaitApproval():
                     if not self._surroundings.host.can_ask():
                         self._scheduler.give_up_asking(step.call_id)
-                    await self._chat.flush()
+                    await self._saving.secure(durable=True)
                     await self._answer_for(step.call_id)
                 case FinishTurn():
                     return step.status
@@ -85,7 +91,8 @@ class Turn:
         chat = self._chat
         name = chat.state.model.effective or ""
         model = self._surroundings.catalog.resolve(name)
-        await chat.flush()
+        await self._saving.secure()
+        await chat.conversation.prepare(chat.state.history)
         messages = chat.conversation.messages(chat.state.history)
         request = ModelRequest(
             model=name,
@@ -94,8 +101,9 @@ class Turn:
             tools=tool_specs(self._surroundings.tools),
             encoded=messages.encoded,
         )
-        parent = chat.state.head
-        assembler = AnswerAssembler(chat.new_message_id(), name, self._emit, chat.is_call_taken)
+        parent, message_id = chat.state.head, chat.new_message_id()
+        keeper = AnswerKeeper(message_id, name, parent or "", self._emit)
+        assembler = AnswerAssembler(message_id, name, keeper, chat.is_call_taken)
         try:
             async with aclosing(model.stream(request)) as events:
                 async for event in events:
@@ -103,6 +111,8 @@ class Turn:
         except BaseException:
             self._keep(assembler, assembler.cut(parent))
             raise
+        finally:
+            keeper.stop()
         self._keep(assembler, assembler.finish(parent))
 
     def _keep(self, assembler: AnswerAssembler, answer: AnswerFinished | None) -> None:
@@ -146,7 +156,13 @@ class Turn:
         finish_turn(self._chat, self._surroundings, status, error)
 
     def _emit(
-        self, event: AnswerStarted | PartStarted | PartDelta | AnswerFinished | UsageRecorded
+        self,
+        event: AnswerStarted
+        | PartStarted
+        | PartDelta
+        | AnswerProgressed
+        | AnswerFinished
+        | UsageRecorded,
     ) -> None:
         self._chat.emit(event, turn_id=self.id)
 

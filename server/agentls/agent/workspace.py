@@ -6,11 +6,12 @@ import secrets
 
 from agentls.agent.chat import Chat
 from agentls.agent.effects import Effect, Effects, SettingsWrites
+from agentls.agent.following import Following
 from agentls.agent.session import Session
 from agentls.agent.surroundings import Surroundings
 from agentls.agent.turn import tool_specs
 from agentls.context.environment import git_branch, platform_name, shell_name
-from agentls.errors import AgentError, LogUnreadable, StorageError, UnknownSession
+from agentls.errors import AgentError, SessionInUse, StorageError, UnknownSession
 from agentls.llm.catalog import DEFAULT_MODEL
 from agentls.protocol.app_state import AppState
 from agentls.protocol.events.app import (
@@ -22,11 +23,11 @@ from agentls.protocol.events.app import (
 )
 from agentls.protocol.events.conversation import SessionCreated, SessionMeta
 from agentls.protocol.events.settings import ModeChanged, ModelChanged
+from agentls.protocol.events.storage import Access, AccessChanged, LogDamaged, SessionResumed
 from agentls.protocol.requests import SessionSummary
-from agentls.protocol.session_state import SessionState
 from agentls.protocol.tool_calls import Mode
-from agentls.sessions.chain import replay
-from agentls.sessions.store import LoadedLog
+from agentls.sessions.loading import LoadedSession, load
+from agentls.sessions.tenure import Tenure
 from agentls.state.app_store import AppStore
 from agentls.state.event_store import timestamp
 from agentls.version import VERSION
@@ -71,24 +72,24 @@ class Workspace:
         session = self._create(session_id or new_session_id(self._around), model, mode)
         return self._opened(session)
 
-    async def load_session(self, session_id: str) -> Session:
-        """Open a saved session, or return it where it is open. Raises `UnknownSession`."""
+    async def load_session(
+        self, session_id: str, *, follow: bool = False, wake: bool = True
+    ) -> Session:
+        """Open a saved session, or return it where it is open.
+
+        Where another process is its owner: with `follow` it is opened read-only, and goes along
+        with what that process does; without, `SessionInUse` is raised. Without `wake` it is left
+        as it lies: what a crash cut off is not settled, and what is queued not begun. Raises
+        `UnknownSession` and `LogUnreadable`.
+        """
         async with self._opening:
-            if session_id in self._sessions:
-                return self._sessions[session_id]
-            loaded, state = await asyncio.to_thread(self._read, session_id)
-            chat = self._chat(state, loaded.envelopes[-1].seq, begun=True)
-            if state.permissions.mode == "bypassPermissions":
-                chat.emit(ModeChanged(mode="default"))
-            if self._around.model and self._around.model != state.model.effective:
-                chat.emit(ModelChanged(model=self._around.model, scope="session"))
-            for problem in loaded.problems:
-                self.notice(
-                    "warning", f"session {session_id}, line {problem.line}: {problem.message}"
-                )
-            session = self._opened(Session(chat, self._around, self._warn))
-            session.wake()
-            return session
+            open_here = self._sessions.get(session_id)
+            if open_here is not None and not open_here.is_left_by_owner:
+                return open_here
+            session = await self._load(session_id, follow=follow, wake=wake)
+            if open_here is not None:
+                await open_here.aclose()
+            return self._opened(session)
 
     def session(self, session_id: str) -> Session:
         """Return an open session. Raises `UnknownSession`."""
@@ -98,12 +99,24 @@ class Workspace:
             )
         return self._sessions[session_id]
 
-    async def list_sessions(self) -> tuple[SessionSummary, ...]:
-        """Return the sessions that are kept, newest first."""
-        kept = await asyncio.to_thread(self._around.store.list)
+    async def list_sessions(
+        self, *, tag: str | None = None, trashed: bool = False
+    ) -> tuple[SessionSummary, ...]:
+        """Return the sessions that are kept, or trashed, newest first; with `tag`, those alone."""
+        kept = await asyncio.to_thread(self._around.store.list, trashed=trashed)
         return tuple(
-            summary.model_copy(update={"open": summary.id in self._sessions}) for summary in kept
+            summary.model_copy(update={"open": summary.id in self._sessions})
+            for summary in kept
+            if tag is None or summary.tag == tag
         )
+
+    def open_sessions(self) -> tuple[Session, ...]:
+        """Return the sessions in memory."""
+        return tuple(self._sessions.values())
+
+    def is_open(self, session_id: str) -> bool:
+        """Whether the session is in memory."""
+        return session_id in self._sessions
 
     async def close_session(self, session_id: str) -> None:
         """Take a session out of memory. Raises `UnknownSession` and `LogNotWritten`."""
@@ -128,6 +141,7 @@ class Workspace:
             except StorageError as error:
                 self._warn(str(error))
         self._sessions.clear()
+        await asyncio.to_thread(self._around.store.close)
         await self.settings_writes.flush()
         await self._around.catalog.aclose()
 
@@ -150,12 +164,55 @@ class Workspace:
         logger.error("%s", message)
         self.notice("error", message)
 
-    def _read(self, session_id: str) -> tuple[LoadedLog, SessionState]:
+    async def _load(self, session_id: str, *, follow: bool, wake: bool) -> Session:
+        if not self._around.store.has(session_id):
+            raise UnknownSession(
+                f"there is no session {session_id!r} here; `agentls sessions list` shows them"
+            )
+        tenure = Tenure(self._around.store.leases, session_id, self._around.owner)
         try:
-            loaded = self._around.store.load(session_id)
-            return loaded, replay(loaded.envelopes)
-        except LogUnreadable as error:
-            raise LogUnreadable(f"session {session_id} cannot be opened: {error}") from error
+            await asyncio.to_thread(tenure.take)
+        except SessionInUse as error:
+            if not follow:
+                raise
+            return await self._follow(session_id, str(error))
+        except StorageError as error:
+            self._warn(str(error))  # the tenure is tried again before anything is written
+        try:
+            loaded = await asyncio.to_thread(load, self._around.store, session_id)
+        except BaseException:
+            tenure.release()
+            raise
+        log = self._around.store.open(session_id, after=loaded.seq, lease=tenure)
+        chat = Chat(loaded, log, self._around, self._effects)
+        session = Session(chat, self._around, self._warn, tenure=tenure)
+        self._record_opening(chat, loaded)
+        if wake:
+            session.wake()
+        return session
+
+    async def _follow(self, session_id: str, owner: str) -> Session:
+        loaded = await asyncio.to_thread(load, self._around.store, session_id)
+        chat = Chat(loaded, None, self._around, self._effects)
+        chat.emit(AccessChanged(access=Access(mode="follower", owner=owner)))
+        following = Following(chat, self._around.store, loaded)
+        return Session(chat, self._around, self._warn, following=following)
+
+    def _record_opening(self, chat: Chat, loaded: LoadedSession) -> None:
+        """Put on record who goes on from here, and what was found damaged."""
+        state, around = chat.state, self._around
+        branch = git_branch(around.cwd)
+        chat.emit(SessionResumed(agentls_version=VERSION, face=around.face, git_branch=branch))
+        if loaded.damage or loaded.message_count_difference:
+            found = LogDamaged(
+                damage=loaded.damage, message_count_difference=loaded.message_count_difference
+            )
+            chat.emit(found)
+            self.notice("warning", _in_words(state.meta.id, found))
+        if state.permissions.mode == "bypassPermissions":
+            chat.emit(ModeChanged(mode="default"))
+        if around.model and around.model != state.model.effective:
+            chat.emit(ModelChanged(model=around.model, scope="session"))
 
     def _create(self, session_id: str, model: str | None, mode: Mode | None) -> Session:
         around = self._around
@@ -168,18 +225,15 @@ class Workspace:
             platform=platform_name(),
             shell=shell_name(),
         )
-        chat = self._chat(SessionState(meta=meta), 0, begun=False)
+        tenure = Tenure(around.store.leases, session_id, around.owner)
+        log = around.store.create(session_id, lease=tenure)
+        chat = Chat(LoadedSession.empty(meta), log, around, self._effects)
         chat.emit(SessionCreated(session=meta, model=self.app.now.state.default_model))
         if model is not None:
             chat.emit(ModelChanged(model=model, scope="session"))
         default_mode = around.settings().settings.permissions.default_mode
         chat.emit(ModeChanged(mode=mode or default_mode))
-        return Session(chat, around, self._warn)
-
-    def _chat(self, state: SessionState, seq: int, *, begun: bool) -> Chat:
-        store = self._around.store
-        log = store.open(state.meta.id) if begun else store.create(state.meta.id)
-        return Chat(state, seq, log, self._around, self._effects)
+        return Session(chat, around, self._warn, tenure=tenure)
 
     def _opened(self, session: Session) -> Session:
         self._sessions[session.id] = session
@@ -194,6 +248,17 @@ class Workspace:
             return
         self.settings_writes.put("model", model)
         self.app.emit(DefaultModelChanged(model=model or DEFAULT_MODEL))
+
+
+def _in_words(session_id: str, found: LogDamaged) -> str:
+    told = [f"line {damage.line}: {damage.what}" for damage in found.damage[:3]]
+    if len(found.damage) > 3:
+        told.append(f"{len(found.damage) - 3} more places")
+    if found.message_count_difference:
+        told.append(f"{found.message_count_difference:+} messages against what was counted")
+    return (
+        f"session {session_id} was damaged on disk; what could be read is here: {'; '.join(told)}"
+    )
 
 
 def new_session_id(surroundings: Surroundings) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from agentls.agent.open import WorkspaceOptions, read_settings, session_store
+from agentls.agent.open import WorkspaceOptions, kept_store, read_settings
 from agentls.cli.folder import absolute_folder
 from agentls.config.folders import user_data_folder, user_settings_path
 from agentls.config.secrets import Credentials, credentials_from_environment
@@ -65,7 +65,7 @@ def _libraries() -> Iterator[Finding]:
 
 def _workspace(folder: Path) -> Iterator[Finding]:
     try:
-        store, told = session_store(folder, os.environ)
+        store, told = kept_store(folder, os.environ)
     except AgentError as error:
         yield Finding("bad", str(error))
         return

@@ -8,8 +8,8 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
+from agentls.cli.sessions_flags import Commands, add_sessions
 from agentls.errors import AgentError
 from agentls.stdio import tell
 from agentls.version import VERSION
@@ -61,13 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_lsp(commands)
     _add_run(commands)
-    _add_sessions(commands)
+    add_sessions(commands)
     _add_doctor(commands)
     _add_generate(commands)
     return parser
-
-
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # pyright: ignore[reportPrivateUsage]
 
 
 def _add_lsp(commands: Commands) -> None:
@@ -112,20 +109,6 @@ def _add_run(commands: Commands) -> None:
     parser.set_defaults(command=_run)
 
 
-def _add_sessions(commands: Commands) -> None:
-    parser = commands.add_parser("sessions", help="look at saved sessions")
-    actions = parser.add_subparsers(required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="newest first")
-    listing.add_argument("--json", action="store_true")
-    listing.add_argument("--cwd", type=Path, default=Path(), metavar="FOLDER")
-    listing.set_defaults(command=_sessions_list)
-    showing = actions.add_parser("show", help="one conversation as Markdown")
-    showing.add_argument("session_id", metavar="ID")
-    showing.add_argument("--json", action="store_true", help="the whole state")
-    showing.add_argument("--cwd", type=Path, default=Path(), metavar="FOLDER")
-    showing.set_defaults(command=_sessions_show)
-
-
 def _add_doctor(commands: Commands) -> None:
     parser = commands.add_parser("doctor", help="say what works here and what is missing")
     parser.add_argument("--cwd", type=Path, default=Path(), metavar="FOLDER")
@@ -165,18 +148,6 @@ def _run(options: argparse.Namespace) -> int:
     from agentls.cli.script import run_script
 
     return run_script(options)
-
-
-def _sessions_list(options: argparse.Namespace) -> int:
-    from agentls.cli.sessions import list_sessions
-
-    return list_sessions(options.cwd, as_json=options.json)
-
-
-def _sessions_show(options: argparse.Namespace) -> int:
-    from agentls.cli.sessions import show_session
-
-    return show_session(options.cwd, options.session_id, as_json=options.json)
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -39,6 +39,7 @@ def _run_options(options: argparse.Namespace) -> RunOptions:
             replacement=_text(options.system_prompt), appendix=_text(options.append_system_prompt)
         ),
         max_rounds=options.max_turns,
+        face="headless",
     )
     return RunOptions(
         workspace=workspace,

@@ -14,7 +14,7 @@ def serve_editor(pipes: Pipes, *, model: str | None) -> int:
     """Serve the editor that started this process; no child outlives it."""
 
     def open_over(roots: tuple[Path, ...], host: Host) -> Workspace:
-        return open_workspace(WorkspaceOptions(roots=roots, model=model), host)
+        return open_workspace(WorkspaceOptions(roots=roots, model=model, face="lsp"), host)
 
     try:
         return serve(open_over, pipes)

@@ -1,79 +1,142 @@
-"""`agentls sessions`: what is saved, as a list and as a conversation."""
+"""`agentls sessions`: what is saved, as a list, as a conversation, as a file."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import assert_never
+from typing import Literal
 
 import orjson
 
-from agentls.agent.open import session_store
+from agentls.agent.open import WorkspaceOptions, kept_store, read_settings
 from agentls.cli.folder import absolute_folder
-from agentls.errors import LogUnreadable
-from agentls.protocol.content import TextPart
-from agentls.protocol.history import Answer, CallResult, UserMessage
-from agentls.protocol.requests import SessionSummary
+from agentls.cli.sessions_find import find_session
+from agentls.cli.sessions_plain import as_text
+from agentls.cli.sessions_table import table
+from agentls.errors import InvalidRequest, LogUnreadable
+from agentls.llm.catalog import DEFAULT_MODEL
+from agentls.protocol.history import Summary
 from agentls.protocol.session_state import SessionState
-from agentls.sessions.chain import replay
+from agentls.sessions.interop.claude import SESSION_ID
+from agentls.sessions.interop.export import export_json
+from agentls.sessions.interop.imports import import_session
+from agentls.sessions.loading import LoadedSession, events, load
+from agentls.sessions.store import SessionStore
+from agentls.sessions.whole_history import with_whole_history
+from agentls.state.transcript import as_markdown
 from agentls.stdio import tell
 
-_MARKS = {"ok": "done", "error": "failed", "denied": "denied", "cancelled": "cancelled"}
 
-
-def list_sessions(folder: Path, *, as_json: bool) -> int:
+def list_sessions(folder: Path, *, tag: str | None, trashed: bool, as_json: bool) -> int:
     """Print the sessions kept for `folder`, newest first."""
-    folder = absolute_folder(folder)
-    store, _ = session_store(folder, os.environ)
-    summaries = store.list()
+    summaries = [
+        summary
+        for summary in store_of(folder).list(trashed=trashed)
+        if tag is None or summary.tag == tag
+    ]
     if as_json:
-        rows = [summary.model_dump(mode="json", by_alias=True) for summary in summaries]
-        sys.stdout.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
-    elif not summaries:
-        sys.stdout.write(f"no sessions in {folder}\n")
+        print_json([summary.model_dump(mode="json", by_alias=True) for summary in summaries])
+    elif summaries:
+        sys.stdout.write(table(summaries) + "\n")
     else:
-        for summary in summaries:
-            sys.stdout.write(_row(summary) + "\n")
+        which = f" tagged {tag!r}" if tag is not None else ""
+        place = f"the trash of {absolute_folder(folder)}" if trashed else absolute_folder(folder)
+        sys.stdout.write(f"no sessions{which} in {place}\n")
     return 0
 
 
-def show_session(folder: Path, session_id: str, *, as_json: bool) -> int:
+def show_session(folder: Path, typed: str, *, as_json: bool) -> int:
     """Print one session. Raises `UnknownSession` and `LogUnreadable`."""
-    store, _ = session_store(absolute_folder(folder), os.environ)
-    loaded = store.load(session_id)
-    for problem in loaded.problems:
-        tell(f"session {session_id}, line {problem.line}: {problem.message}")
+    store = store_of(folder)
+    state = _loaded(store, typed).state
+    if as_json:
+        sys.stdout.write(state.model_dump_json(indent=2) + "\n")
+    else:
+        sys.stdout.write(as_text(_whole(store, state)))
+    return 0
+
+
+def export_session(
+    folder: Path, typed: str, form: Literal["markdown", "json"], output: Path | None
+) -> int:
+    """Write one session down, to stdout or a file. Raises `UnknownSession` and `LogUnreadable`."""
+    store = store_of(folder)
+    if form == "json":
+        session_id = find_session(store, typed)
+        data = export_json(store, session_id)
+    else:
+        state = _loaded(store, typed).state
+        session_id = state.meta.id
+        data = as_markdown(_whole(store, state)).encode("utf-8", "replace")
+    if output is None:
+        sys.stdout.write(data.decode())
+        return 0
+    _write_whole(output, data)
+    tell(f"session {session_id} is in {output}")
+    return 0
+
+
+def import_file(folder: Path, file: Path, *, new_id: str | None, as_json: bool) -> int:
+    """Take in a session from elsewhere. Raises `ImportRefused` and `SessionExists`."""
+    if new_id is not None and not SESSION_ID.fullmatch(new_id):
+        raise InvalidRequest(f"{new_id!r} is not a session id: letters, digits, - and _, up to 64")
+    folder = absolute_folder(folder)
+    settings = read_settings(WorkspaceOptions(roots=(folder,))).settings
+    session_id, report = asyncio.run(
+        import_session(
+            file, store_of(folder), session_id=new_id, model=settings.model or DEFAULT_MODEL
+        )
+    )
+    if as_json:
+        left_out = [out.model_dump(mode="json", by_alias=True) for out in report.left_out]
+        print_json({"sessionId": session_id, "messages": report.messages, "leftOut": left_out})
+        return 0
+    sys.stdout.write("\n".join((f"session {session_id}", *report.lines())) + "\n")
+    return 0
+
+
+def store_of(folder: Path) -> SessionStore:
+    """Return where the sessions of a folder are kept. Raises `WorkspaceUnusable`."""
+    store, _ = kept_store(absolute_folder(folder), os.environ)
+    return store
+
+
+def print_json(value: object) -> None:
+    """Print a value for scripts."""
+    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def _loaded(store: SessionStore, typed: str) -> LoadedSession:
+    """Return a session, and say what of its log is damaged."""
+    session_id = find_session(store, typed)
     try:
-        state = replay(loaded.envelopes)
+        loaded = load(store, session_id, whole=True)
     except LogUnreadable as error:
         raise LogUnreadable(f"session {session_id}: {error}") from error
-    sys.stdout.write(state.model_dump_json(indent=2) if as_json else as_markdown(state))
-    sys.stdout.write("\n")
-    return 0
+    for damage in loaded.damage:
+        tell(f"session {session_id}, line {damage.line}: {damage.what}")
+    return loaded
 
 
-def as_markdown(state: SessionState) -> str:
-    """Return a conversation as Markdown."""
-    parts = [f"# {state.title or 'Session ' + state.meta.id}"]
-    for entry in state.history:
-        match entry:
-            case UserMessage():
-                text = "\n\n".join(block.text for block in entry.content)
-                parts.append(f"## {entry.at[:16].replace('T', ' ')} · You\n\n{text}")
-            case Answer():
-                texts = [part.text for part in entry.parts if isinstance(part, TextPart)]
-                parts.extend(texts)
-            case CallResult():
-                call = entry.call
-                outcome = _MARKS[call.outcome or "ok"]
-                parts.append(f"- **{call.name}** {outcome}: {call.summary or call.invocation}")
-            case _ as never:
-                assert_never(never)
-    return "\n\n".join(parts)
+def _whole(store: SessionStore, state: SessionState) -> SessionState:
+    """Return a state with what was said before compactions."""
+    if not any(isinstance(entry, Summary) for entry in state.history):
+        return state
+    return with_whole_history(state, events(store, state.meta.id))
 
 
-def _row(summary: SessionSummary) -> str:
-    when = summary.updated_at[:16].replace("T", " ")
-    what = summary.title or summary.last_prompt or ""
-    shown = what if len(what) <= 60 else what[:59] + "…"
-    branch = f" [{summary.git_branch}]" if summary.git_branch else ""
-    return f"{summary.id}  {when}  {summary.message_count:>4} messages  {shown}{branch}"
+def _write_whole(path: Path, data: bytes) -> None:
+    """Write a file that is there whole or not at all, readable by its user alone."""
+    if path.exists() and not path.is_file():  # a pipe, a terminal
+        path.write_bytes(data)
+        return
+    path = path.resolve()
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

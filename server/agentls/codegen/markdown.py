@@ -16,6 +16,7 @@ KINDS: dict[str, type[kinds.Event]] = {
     "Message events": kinds.MessageEvent,
     "Attached events": kinds.AttachedEvent,
     "Session events": kinds.SessionEvent,
+    "Records": kinds.RecordEvent,
     "Ephemeral events": kinds.EphemeralEvent,
 }
 

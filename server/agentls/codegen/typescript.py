@@ -94,14 +94,18 @@ def _constant(method: Request[Any, Any] | Notification[Any]) -> str:
     params = method.params.__name__
     match method:
         case Request():
-            made = f"new RequestType<{params}, {method.result.__name__}, void>("
+            made, types = "RequestType", [params, method.result.__name__, "void"]
         case Notification():
-            made = f"new NotificationType<{params}>("
-    left = f"export const {camel_name(method.name)} = {made}"
-    line = f'{left}"{method.name}");\n'
-    if len(line) > WIDTH + 1:
-        line = f'{left}\n  "{method.name}",\n);\n'
-    return line
+            made, types = "NotificationType", [params]
+    left = f"export const {camel_name(method.name)} = new {made}"
+    head = f"{left}<{', '.join(types)}>("
+    line = f'{head}"{method.name}");\n'
+    if len(line) <= WIDTH + 1:
+        return line
+    if len(head) <= WIDTH:
+        return f'{head}\n  "{method.name}",\n);\n'
+    listed = ",\n  ".join(types)
+    return f'{left}<\n  {listed}\n>("{method.name}");\n'
 
 
 def _options(schema: JsonSchema) -> list[str]:

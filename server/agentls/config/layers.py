@@ -13,7 +13,12 @@ from pydantic import ValidationError
 
 from agentls.config.files import DamagedFile, JsonFile, read_json
 from agentls.config.folders import agentls_folder, managed_settings_path, user_settings_path
-from agentls.config.settings import PermissionSettings, Settings, ViewSettings
+from agentls.config.settings import (
+    PermissionSettings,
+    SessionSettings,
+    Settings,
+    ViewSettings,
+)
 from agentls.protocol.session_state import Rule
 from agentls.protocol.tool_calls import Mode
 from agentls.protocol.wire_model import JsonObject, WireModel
@@ -109,11 +114,14 @@ _SCALARS: Mapping[str, type[WireModel]] = {
     "model": Settings,
     "parallelReads": Settings,
     "permissions.defaultMode": PermissionSettings,
+    "sessions.store": SessionSettings,
     "view.expandedView": ViewSettings,
     "view.verbose": ViewSettings,
     "view.brief": ViewSettings,
 }
 _MODE = "permissions.defaultMode"
+_NOT_OF_A_FOLDER = frozenset({"sessions.store"})
+"""What only the user and the machine decide: a cloned folder must not lose anybody's history."""
 _RULE_LISTS: tuple[Behaviour, ...] = ("deny", "ask", "allow")
 _STRICT_MODES = frozenset({"plan", "dontAsk"})
 """Modes that let through less than the default one does."""
@@ -178,7 +186,7 @@ class _Loading:
             behaviour: tuple(rule.rule for rule in self.rules if rule.behaviour == behaviour)
             for behaviour in _RULE_LISTS
         }
-        nested: dict[str, Any] = {"permissions": rules, "view": {}}
+        nested: dict[str, Any] = {"permissions": rules, "sessions": {}, "view": {}}
         for key, scalar in chosen.items():
             section, _, name = key.rpartition(".")
             (nested[section] if section else nested)[name] = scalar.value
@@ -205,6 +213,10 @@ class _Loading:
         if value is None:
             return
         line = file.line_of(*key.split(".")) if file else None
+        if key in _NOT_OF_A_FOLDER and not trusted:
+            message = f"{key} is passed over: it counts in the user's settings alone"
+            self.problems.append(Problem(source, line, message))
+            return
         try:
             model.model_validate({name: value})
         except ValidationError as error:

@@ -29,6 +29,17 @@ class ViewSettings(WireModel):
     brief: bool = False
 
 
+StoreKind = Literal["folder", "memory", "sqlite"]
+
+
+class SessionSettings(WireModel):
+    """Where sessions are kept."""
+
+    store: StoreKind = "folder"
+    """`folder`: a log each under `.agentls/sessions`. `sqlite`: all in `.agentls/sessions.sqlite`.
+    `memory`: nowhere, they end with the server."""
+
+
 class Settings(WireModel):
     """The settings in force."""
 
@@ -37,4 +48,5 @@ class Settings(WireModel):
     parallel_reads: int = Field(default=8, ge=1, le=64, strict=True)
     """How many calls that only read may run at once."""
     permissions: PermissionSettings = PermissionSettings()
+    sessions: SessionSettings = SessionSettings()
     view: ViewSettings = ViewSettings()

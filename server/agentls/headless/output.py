@@ -41,6 +41,8 @@ class Output:
         """Counted by the thread alone."""
         self._changed = asyncio.Event()
         self._on_closed: Callable[[], object] = lambda: None
+        self.write_ahead: Callable[[], None] = lambda: None
+        """Called in the writing thread before each line: what must be kept before it is told."""
         self._thread: threading.Thread | None = None
         self.began = False
         """Whether there was a line."""
@@ -104,6 +106,7 @@ class Output:
     def _write_all(self, loop: asyncio.AbstractEventLoop) -> None:
         """Write line after line; runs in its own thread."""
         while (data := self._lines.get()) is not None:
+            self.write_ahead()
             try:
                 _write(self._fd, data)
             except OSError as error:

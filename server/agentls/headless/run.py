@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 from agentls.agent.open import WorkspaceOptions, open_workspace
 from agentls.agent.session import Session
 from agentls.agent.workspace import Workspace
+from agentls.checkpoints.present import NoBuffers
 from agentls.errors import AgentError, InvalidRequest, UnknownSession
 from agentls.headless.input import MessageLine
 from agentls.headless.lines import ControlResponseLine, InitLine
@@ -57,6 +58,8 @@ class ScriptHost:
 
     def __init__(self) -> None:
         self._files = DiskFiles()
+        self.buffers = NoBuffers()
+        """No editor has anything open; see the port."""
 
     @property
     def files(self) -> Files:
@@ -129,6 +132,7 @@ class _Run:
         workspace: Workspace | None = None
         try:
             workspace = open_workspace(self._options.workspace, ScriptHost())
+            self._output.write_ahead = workspace.surroundings.store.write_ahead
             self._tell_notices(workspace)
             self._session = await self._find_session(workspace)
             self._output.write_line(self._init_line(workspace))

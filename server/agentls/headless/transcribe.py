@@ -13,8 +13,10 @@ from agentls.headless.lines import (
 )
 from agentls.protocol.content import (
     AnswerPart,
+    ImageBlock,
     RedactedThinkingPart,
     StopReason,
+    TextBlock,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -31,6 +33,7 @@ _STOP_REASONS: dict[StopReason, str | None] = {
     "refusal": "refusal",
     "contextWindow": "model_context_window_exceeded",
     "cancelled": None,
+    "interrupted": None,
     "other": None,
 }
 
@@ -84,10 +87,17 @@ def _result_line(session_id: str, finished: ToolCallFinished) -> UserLine:
     block: dict[str, Any] = {
         "type": "tool_result",
         "tool_use_id": finished.call_id,
-        "content": [{"type": "text", "text": text.text} for text in finished.content],
+        "content": [_content_block(block) for block in finished.content],
         "is_error": finished.outcome != "ok",
     }
     return UserLine(message=ToolResultMessage(content=(block,)), session_id=session_id)
+
+
+def _content_block(block: TextBlock | ImageBlock) -> dict[str, Any]:
+    if isinstance(block, TextBlock):
+        return {"type": "text", "text": block.text}
+    source = {"type": "base64", "media_type": block.media_type, "data": block.data}
+    return {"type": "image", "source": source}
 
 
 def _block(part: AnswerPart) -> dict[str, Any]:

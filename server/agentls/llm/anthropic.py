@@ -17,8 +17,8 @@ import orjson
 
 from agentls.config.secrets import Credentials
 from agentls.errors import ConfigurationError, ModelError, RequestRefused, StreamBroken, Unreachable
+from agentls.llm.blocks import encode, sendable_text
 from agentls.llm.model import ModelRequest, StreamEvent
-from agentls.llm.normalise import encode, sendable_text
 from agentls.llm.server_errors import Refusal, Server, one_line, retry_after_seconds
 
 if TYPE_CHECKING:

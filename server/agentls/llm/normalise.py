@@ -1,40 +1,53 @@
 """Our history as the Messages API takes it, whatever happened to it on the way.
 
-What the API demands (documentation of the Messages API, "Tool use" and "Extended thinking") and
-sessions break: roles alternate, the first message is the user's, every tool call is answered in the
-next message, results first and in the order of the calls; no block is empty; call ids are unique;
-thinking goes back whole or not at all and never ends a message.
+What the API demands of a conversation and sessions break: roles alternate, the first message and
+the last are the user's, every tool call is answered in the next message, results first and in the
+order of the calls. `blocks.py` has what it demands of a block, `images.py` of an image and
+`fitting.py` of all of them together. And what was sent is sent again as it was: newer models check
+that nothing changed before their thoughts, and every model's cache needs it.
 """
 
+import asyncio
 import json
 import operator
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, assert_never, cast, overload
 
-import orjson
-from pydantic import JsonValue
-
-from agentls.llm.model import EncodedPrefix
-from agentls.protocol.content import (
-    AnswerPart,
-    RedactedThinkingPart,
-    TextBlock,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
+from agentls.llm.blocks import (
+    Block,
+    CallIds,
+    answer_blocks,
+    content_blocks,
+    encode,
+    text_block,
 )
-from agentls.protocol.history import Answer, CallResult, History, UserMessage
+from agentls.llm.fitting import Fitting, Rewritten
+from agentls.llm.images import images_of, prepare_images
+from agentls.llm.model import EncodedPrefix
+from agentls.protocol.content import ImageBlock
+from agentls.protocol.history import (
+    Answer,
+    CallResult,
+    Entry,
+    Gap,
+    History,
+    Summary,
+    UserMessage,
+)
 
-Entry = UserMessage | Answer | CallResult
 Message = dict[str, Any]
 """A `MessageParam` of the Messages API. Never changed once made: requests on their way share it."""
 
 INTERRUPTED = "Interrupted: the outcome is unknown. Check whether it took effect."
 NO_OUTPUT = "(no output)"
 BEGINNING = "(The conversation before this point is not shown.)"
+GO_ON = "(Go on.)"
+"""What the user says where an answer would follow an answer, or be the last message."""
+MISSING = "(Messages are missing here: they could not be read from the saved session.)"
+TEXT_ONLY = "the result of a call that failed may hold text only"
+SUMMARY = "This is a summary of the conversation so far, which is not shown itself:"
 
 
 class Messages(Sequence[Message]):
@@ -84,37 +97,74 @@ class Conversation:
     def __init__(self) -> None:
         self._begin()
 
+    async def prepare(self, history: Sequence[Entry]) -> None:
+        """Do in a thread what `messages` would take long for: scaling images it has not seen."""
+        known = len(self._closed_entries) if self._continued_by(history) else 0
+        if images := tuple(_images(history[known:])):
+            await asyncio.to_thread(prepare_images, images)
+
     def messages(self, history: Sequence[Entry]) -> Messages:
-        """Return the messages to send. A history that ends in an answer ends in one here too."""
+        """Return the messages to send, of which there is at least one."""
         if not self._continued_by(history):
             self._begin()
         self._latest = history if isinstance(history, History) else None
-        rest = history[len(self._closed_entries) :]
+        known = len(self._closed_entries)
+        rest = history[known:]
         begins = [0, *(i for i, entry in enumerate(rest) if i and isinstance(entry, Answer))]
-        for begin, end in pairwise(begins):
-            _join(self._closed, _round_messages(rest[begin:end], self._call_ids))
-        self._closed_entries.extend(rest[: begins[-1]])
-        self._encode_closed()
+        closing, open_round = rest[: begins[-1]], rest[begins[-1] :]
+        self._closed_entries.extend(closing)
+        self._fitting.add(closing)
+        fitting = self._fitting.after(open_round)
+        if fitting.rewritten == self._encoded_with:
+            self._close(closing, begins, known, fitting)
+        else:
+            self._close_anew(fitting)
         # The last round may still grow, so it is converted each time and not kept.
         messages = self._closed.copy()
-        _join(messages, _round_messages(rest[begins[-1] :], self._call_ids.copy()))
-        return Messages(EncodedPrefix(self._encoded_count, bytes(self._encoded)), tuple(messages))
+        number = len(self._closed_entries)
+        _join(messages, _round_messages(open_round, number, CallIds(self._call_ids), fitting))
+        _end_with_the_user(messages)
+        encoded = bytes(memoryview(self._encoded)[:-1])
+        return Messages(EncodedPrefix(self._encoded_count, encoded), tuple(messages))
 
-    def _encode_closed(self) -> None:
-        """Keep all closed messages as JSON but the last, which may be joined with what follows."""
-        for message in self._closed[:-1]:
-            self._encoded += (b"," if self._encoded else b"") + encode(message)
-            self._encoded_count += 1
-        del self._closed[:-1]
+    def _close(
+        self, entries: Sequence[Entry], begins: Sequence[int], number: int, fitting: Fitting
+    ) -> None:
+        """Convert rounds that can no longer change, which begin at `begins` and end with the next.
+
+        `number` is the first entry's in the history.
+        """
+        for begin, end in pairwise(begins):
+            in_round = entries[begin:end]
+            _join(self._closed, _round_messages(in_round, number + begin, self._call_ids, fitting))
+            # The last message may be joined with what follows.
+            while len(self._closed) > 1:
+                self._encoded += encode(self._closed.pop(0))
+                self._encoded += b","
+                self._encoded_count += 1
+
+    def _close_anew(self, fitting: Fitting) -> None:
+        self._begin_encoding()
+        self._encoded_with = fitting.rewritten
+        entries = self._closed_entries
+        begins = [i for i, entry in enumerate(entries) if i == 0 or isinstance(entry, Answer)]
+        self._close(entries, [*begins, len(entries)], 0, fitting)
 
     def _begin(self) -> None:
         self._latest: History | None = None
-        self._encoded = bytearray()
-        self._encoded_count = 0
         self._closed_entries: list[Entry] = []
         """Everything before the last answer, which no later entry can change."""
+        self._fitting = Fitting()
+        self._encoded_with = Rewritten()
+        self._begin_encoding()
+
+    def _begin_encoding(self) -> None:
+        self._encoded = bytearray()
+        """Messages with a comma after each."""
+        self._encoded_count = 0
         self._closed: list[Message] = []
-        self._call_ids: set[str] = set()
+        """The last closed message, which is not encoded yet."""
+        self._call_ids = CallIds()
 
     def _continued_by(self, history: Sequence[Entry]) -> bool:
         closed = self._closed_entries
@@ -129,142 +179,98 @@ class Conversation:
         return all(map(operator.is_, closed, history))
 
 
-def encode(value: Any) -> bytes:
-    """Return JSON for the API."""
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        # A number of more than 64 bits, which a tool's input may hold and orjson does not take.
-        return json.dumps(value).encode()
-
-
-def sendable_text(text: str) -> str:
-    """Return `text` with a replacement character for each lone surrogate, which UTF-8 cannot say.
-
-    They come from file names that are not UTF-8 and from models that break an escape in two.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+def _images(entries: Iterable[Entry]) -> Iterator[ImageBlock]:
+    for entry in entries:
+        if isinstance(entry, UserMessage):
+            yield from (block for _, block in images_of(entry.content))
+        elif isinstance(entry, CallResult):
+            yield from (block for _, block in images_of(entry.call.content))
 
 
 def _join(messages: list[Message], more: Iterator[Message]) -> None:
-    """Append `more`, merging neighbours of one role."""
+    """Append `more`, so that roles alternate: what the user says is merged, what the model is not.
+
+    Answers stay apart because each must be sent as it came.
+    """
     for message in more:
         if not messages and message["role"] == "assistant":
-            messages.append({"role": "user", "content": [_text_block(BEGINNING)]})
-        if messages and messages[-1]["role"] == message["role"]:
-            content = [*messages[-1]["content"], *message["content"]]
-            messages[-1] = {"role": message["role"], "content": content}
-        else:
+            messages.append(_said_by_user(BEGINNING))
+        if not messages or messages[-1]["role"] != message["role"]:
             messages.append(message)
+        elif message["role"] == "assistant":
+            messages += (_said_by_user(GO_ON), message)
+        else:
+            content = [*messages[-1]["content"], *message["content"]]
+            messages[-1] = {"role": "user", "content": content}
 
 
-def _round_messages(entries: Sequence[Entry], call_ids: set[str]) -> Iterator[Message]:
+def _end_with_the_user(messages: list[Message]) -> None:
+    """Add a word where an answer would be last, which newer models refuse to go on from.
+
+    Source: the Messages API's errors, "Prefill not supported".
+    """
+    if not messages or messages[-1]["role"] == "assistant":
+        messages.append(_said_by_user(GO_ON))
+
+
+def _said_by_user(text: str) -> Message:
+    return {"role": "user", "content": [text_block(text)]}
+
+
+def _round_messages(
+    entries: Sequence[Entry], number: int, call_ids: CallIds, fitting: Fitting
+) -> Iterator[Message]:
     """Yield an answer and what the user's side said to it; only the first entry may be an answer.
 
-    A result whose call is not in the answer is left out: the API refuses it, and without the call
-    it means nothing.
+    `number` is the first entry's in the history. A result whose call is not in the answer is left
+    out: the API refuses it, and without the call it means nothing.
     """
-    results: dict[str, list[CallResult]] = {}
-    said: list[Message] = []
-    for entry in entries:
+    results: dict[str, list[tuple[int, CallResult]]] = {}
+    said: list[Block] = []
+    for at, entry in enumerate(entries, number):
         if isinstance(entry, CallResult):
-            results.setdefault(entry.call.id, []).append(entry)
-        elif isinstance(entry, UserMessage):
-            said.extend(_text_blocks(entry.content))
-    answered: list[Message] = []
-    if entries and isinstance(entries[0], Answer):
-        blocks: list[Message] = []
-        for part in entries[0].parts:
-            block = _answer_block(part)
-            if block is None:
-                continue
-            if isinstance(part, ToolCallPart):
-                block["id"] = _unique(part.id, call_ids)
-                given = results.get(part.id)
-                answered.append(_result_block(block["id"], given.pop(0) if given else None))
-            blocks.append(block)
-        if blocks := _without_last_thoughts(blocks):
-            yield {"role": "assistant", "content": blocks}
+            results.setdefault(entry.call.id, []).append((at, entry))
+        elif not isinstance(entry, Answer):
+            said += _said(entry, fitting.left_out_of(at))
+    answered: list[Block] = []
+    if entries and isinstance(answer := entries[0], Answer):
+        content: list[Block] = []
+        with_thoughts = fitting.takes_thoughts_of(number, answer)
+        for block in answer_blocks(answer.parts, with_thoughts=with_thoughts):
+            if block["type"] == "tool_use":
+                given = results.get(block["id"])
+                block["id"] = call_ids.unique(block["id"])
+                answered.append(
+                    _result_block(block["id"], given.pop(0) if given else None, fitting)
+                )
+            content.append(block)
+        if content:
+            yield {"role": "assistant", "content": content}
     if answered or said:
         yield {"role": "user", "content": [*answered, *said]}
 
 
-def _answer_block(part: AnswerPart) -> Message | None:
-    match part:
-        case TextPart():
-            return _text_block(part.text) if part.text.strip() else None
-        case ThinkingPart():
-            if not part.signature:
-                return None
-            return {"type": "thinking", "thinking": part.text, "signature": part.signature}
-        case RedactedThinkingPart():
-            return {"type": "redacted_thinking", "data": part.data}
-        case ToolCallPart():
-            return {
-                "type": "tool_use",
-                "id": part.id,
-                "name": _acceptable(part.name) or "unknown",
-                "input": {} if part.malformed_input is not None else _sendable_json(part.input),
-            }
+def _said(entry: UserMessage | Summary | Gap, left_out: dict[int, str]) -> list[Block]:
+    match entry:
+        case UserMessage():
+            return content_blocks(entry.content, left_out)
+        case Summary():
+            return [text_block(f"{SUMMARY}\n\n{entry.text}")]
+        case Gap():
+            return [text_block(MISSING)]
         case _:
-            assert_never(part)
+            assert_never(entry)
 
 
-def _without_last_thoughts(blocks: list[Message]) -> list[Message]:
-    """Return `blocks` up to the last that is not a thought; of an answer cut off in one, often."""
-    length = len(blocks)
-    while length and blocks[length - 1]["type"] in ("thinking", "redacted_thinking"):
-        length -= 1
-    return blocks[:length]
-
-
-def _result_block(call_id: str, result: CallResult | None) -> Message:
-    block: Message = {"type": "tool_result", "tool_use_id": call_id}
-    if result is None or result.call.outcome is None:
-        return {**block, "content": [_text_block(INTERRUPTED)], "is_error": True}
-    block["content"] = _text_blocks(result.call.content) or [_text_block(NO_OUTPUT)]
+def _result_block(call_id: str, given: tuple[int, CallResult] | None, fitting: Fitting) -> Block:
+    block: Block = {"type": "tool_result", "tool_use_id": call_id}
+    if given is None or given[1].call.outcome is None:
+        return {**block, "content": [text_block(INTERRUPTED)], "is_error": True}
+    number, result = given
+    left_out = fitting.left_out_of(number)
     if result.call.outcome != "ok":
         block["is_error"] = True
-    return block
-
-
-def _text_blocks(content: Iterable[TextBlock]) -> list[Message]:
-    return [_text_block(block.text) for block in content if block.text.strip()]
-
-
-def _text_block(text: str) -> Message:
-    return {"type": "text", "text": sendable_text(text)}
-
-
-def _sendable_json(value: JsonValue) -> JsonValue:
-    match value:
-        case str():
-            return sendable_text(value)
-        case list():
-            return [_sendable_json(item) for item in value]
-        case dict():
-            return {sendable_text(key): _sendable_json(item) for key, item in value.items()}
-        case _:
-            return value
-
-
-def _unique(call_id: str, taken: set[str]) -> str:
-    """Return an id that the API accepts and that came in no earlier answer; add it to `taken`.
-
-    Some local servers count their calls anew in each answer, and so do replayed sessions.
-    """
-    wanted = _acceptable(call_id) or "call"
-    unique, number = wanted, 2
-    while unique in taken:
-        unique, number = f"{wanted}_{number}", number + 1
-    taken.add(unique)
-    return unique
-
-
-def _acceptable(name: str) -> str:
-    """Return `name` in the letters that the API allows in the names and ids of calls."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:128]
+        # "all content must be type `text` if `is_error` is true"
+        left_out = {place: TEXT_ONLY for place, _ in images_of(result.call.content)}
+    content = content_blocks(result.call.content, left_out)
+    return {**block, "content": content or [text_block(NO_OUTPUT)]}

@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from pygls.lsp.server import LanguageServer
+
 from agentls.agent.host import Host
 from agentls.agent.workspace import Workspace
+from agentls.lsp.buffers import EditorBuffers
 from agentls.lsp.client import Client
 from agentls.protocol.events import app
 from agentls.tools.disk_files import DiskFiles
@@ -20,6 +23,9 @@ class EditorHost:
     def __init__(self) -> None:
         self._files = DiskFiles()
         self.clients: dict[str, Client] = {}
+        self.servers: dict[str, LanguageServer] = {}
+        self.buffers = EditorBuffers(lambda: tuple(self.servers.values()))
+        """What editors hold open; see the port."""
 
     @property
     def files(self) -> Files:
@@ -52,9 +58,10 @@ class SharedAgent:
             self._workspace = self._open_workspace(roots, self._host)
         return self._workspace
 
-    def join(self, client: Client) -> None:
-        """Take in a client that has finished its handshake."""
+    def join(self, client: Client, server: LanguageServer) -> None:
+        """Take in a client that has finished its handshake, and the server of its connection."""
         self._host.clients[client.id] = client
+        self._host.servers[client.id] = server
         if self._workspace is not None:
             told = app.Client(
                 id=client.id, name=client.name, can_approve=client.options.can_approve
@@ -63,6 +70,7 @@ class SharedAgent:
 
     def leave(self, client: Client) -> None:
         """Let a client go; again changes nothing."""
+        self._host.servers.pop(client.id, None)
         if self._host.clients.pop(client.id, None) and self._workspace is not None:
             self._workspace.app.emit(app.ClientDisconnected(client_id=client.id))
 

@@ -57,6 +57,9 @@ class Publisher:
 
     def follow(self, session: Session) -> None:
         """Send every change of a session from now on; again changes nothing."""
+        known = self._feeds.get(session.id)
+        if known is not None and known.session is not session:
+            self.leave(session.id)  # it was closed and opened anew
         if session.id not in self._feeds:
             self._feeds[session.id] = _SessionFeed(
                 session, self._server, outbox_of(self._server), self._options
@@ -92,7 +95,7 @@ class _SessionFeed:
     def __init__(
         self, session: Session, server: LanguageServer, outbox: Writer, options: ClientOptions
     ) -> None:
-        self._session = session
+        self.session = session
         self._server = server
         self._outbox = outbox
         self._options = options
@@ -111,7 +114,11 @@ class _SessionFeed:
         if self._options.state and self._told is None:
             self._told = old.state
             self._soon_when_drained(self._send_slices)
-        if new.envelope is None or self._awaits_reset:
+        if self._awaits_reset:
+            return
+        if new.envelope is None:
+            if self._options.events:
+                self._reset()
             return
         if self._outbox.backlog > MAX_BACKLOG and self._options.events:
             self._awaits_reset = True
@@ -155,11 +162,11 @@ class _SessionFeed:
 
     def _send_slices(self) -> None:
         told, self._told = self._told, None
-        moment = self._session.now
+        moment = self.session.now
         if told is None or self._closed:
             return
         if changed := changed_slices(moment.state, told):
-            params = StateDidChangeParams(session_id=self._session.id, seq=moment.seq, **changed)
+            params = StateDidChangeParams(session_id=self.session.id, seq=moment.seq, **changed)
             notify(self._server, STATE_DID_CHANGE, params)
 
     def _soon_when_drained(self, send: Callable[[], None]) -> None:
@@ -173,8 +180,8 @@ class _SessionFeed:
         self._awaits_reset = False
         if self._closed:
             return
-        moment = self._session.now
+        moment = self.session.now
         params = SessionDidResetParams(
-            session_id=self._session.id, snapshot=snapshot(moment.state, moment.seq)
+            session_id=self.session.id, snapshot=snapshot(moment.state, moment.seq)
         )
         notify(self._server, SESSION_DID_RESET, params)

@@ -18,8 +18,10 @@ from agentls.lsp.client import Client, name_of, options_of, view_from
 from agentls.lsp.connection import serve_stdio
 from agentls.lsp.handlers import Handlers
 from agentls.lsp.host import OpenWorkspace, SharedAgent
+from agentls.lsp.joining import Joining
+from agentls.lsp.kept_handlers import KeptHandlers
 from agentls.lsp.publisher import Publisher
-from agentls.lsp.rpc import AgentProtocol, on_request
+from agentls.lsp.rpc import AgentProtocol, on_request, outbox_of
 from agentls.lsp.wire import Pipes
 from agentls.protocol.methods import REQUESTS, handler_name
 from agentls.protocol.requests import PROTOCOL_VERSION, ServerOptions
@@ -90,17 +92,22 @@ class AgentServer(LanguageServer):
         workspace = self._agent.open(_roots(params))
         view = view_from(workspace.surroundings.settings().settings)
         client = Client(self._agent.next_client_id(name), name, options, view)
+        outbox_of(self).write_ahead = workspace.surroundings.store.write_ahead
         publisher = Publisher(self, options)
         self._client, self._publisher, self._agent_workspace = client, publisher, workspace
-        handlers = Handlers(workspace, client, publisher, lambda: self.protocol.msg_id)
+        joining = Joining(client, publisher, lambda: self.protocol.msg_id)
+        live = Handlers(workspace, client, joining)
+        kept = KeptHandlers(workspace, joining)
         for request in REQUESTS:
-            on_request(self, request, getattr(handlers, handler_name(request)))
+            name = handler_name(request)
+            handlers = kept if hasattr(KeptHandlers, name) else live
+            on_request(self, request, getattr(handlers, name))
 
     async def _on_initialized(self, params: types.InitializedParams) -> None:
         if not (self._client and self._publisher and self._agent_workspace):
             return
         self._publisher.follow_app(self._agent_workspace.app)
-        self._agent.join(self._client)
+        self._agent.join(self._client, self)
         # Slow to import, and needed by the first prompt: begun now, while nobody waits.
         self._preparing = asyncio.create_task(self._agent_workspace.prepare(), name="prepare")
 

@@ -141,6 +141,8 @@ class Writer:
         self._fd = fd
         self._loop = asyncio.get_running_loop()
         self._on_broken = on_broken
+        self.write_ahead: Callable[[], None] = lambda: None
+        """Called in the writing thread before each batch: what must be kept before it is told."""
         self._pieces: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._sent = 0
@@ -205,6 +207,7 @@ class Writer:
     def _run(self) -> None:
         try:
             while (batch := self._next_batch()) is not None:
+                self.write_ahead()
                 self._write(batch)
         except OSError as error:
             log.info("Writing to the client failed: %s", error)

@@ -4,6 +4,7 @@ An answer's parts carry an id from their first byte, so that a finished part rep
 was streamed.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
@@ -16,6 +17,29 @@ class TextBlock(WireModel):
 
     type: Literal["text"] = "text"
     text: str
+
+
+class ImageBlock(WireModel):
+    """A picture in a prompt or in a tool's result."""
+
+    type: Literal["image"] = "image"
+    media_type: str
+    """`image/png`, `image/jpeg`, `image/gif` or `image/webp`."""
+    data: str
+    """The file's bytes, base64."""
+    name: str | None = None
+    """How a person knows it."""
+
+
+ContentBlock = Annotated[TextBlock | ImageBlock, Field(discriminator="type")]
+
+
+def text_of(content: Iterable[TextBlock | ImageBlock], separator: str = "\n") -> str:
+    """Return the text of a prompt or a result, with a mark where a picture stands."""
+    return separator.join(
+        block.text if isinstance(block, TextBlock) else f"[image: {block.name or block.media_type}]"
+        for block in content
+    )
 
 
 class TextPart(WireModel):
@@ -79,9 +103,14 @@ StopReason = Literal[
     "refusal",
     "contextWindow",
     "cancelled",
+    "interrupted",
     "other",
 ]
-"""Why an answer ended; `cancelled` is ours, the rest follow the Messages API's `stop_reason`."""
+"""Why an answer ended; the reasons are those of the Messages API's `stop_reason`, and two of ours.
+
+`cancelled`: the user stopped it. `interrupted`: the server ended in the middle of it; what had
+come is kept.
+"""
 
 
 class Usage(WireModel):
@@ -124,3 +153,12 @@ class FileChange(WireModel):
     after_sha256: str | None
     added_lines: int
     removed_lines: int
+    before_mode: int | None = None
+    """`st_mode`, type bits included: of a link the content is where it leads."""
+    after_mode: int | None = None
+    restorable: bool = True
+    """The content before it is kept, so that a rewind can bring it back."""
+    made_folders: int | None = None
+    """How many folders, counted from the file up, were made with it; null: not known."""
+    raw_path: str | None = None
+    """The bytes of a path that is not Unicode, percent-encoded."""

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from agentls.protocol import requests
+from agentls.protocol import kept_sessions, requests
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.wire_model import WireModel
 
@@ -43,11 +43,69 @@ def handler_name(method: Request[Any, Any] | Notification[Any]) -> str:
 SESSION_NEW = Request("agent/session/new", requests.SessionNewParams, requests.SessionNewResult)
 SESSION_LOAD = Request("agent/session/load", requests.SessionLoadParams, requests.SessionLoadResult)
 SESSION_LIST = Request("agent/session/list", requests.SessionListParams, requests.SessionListResult)
+SESSION_CONTINUE = Request(
+    "agent/session/continue", requests.SessionContinueParams, requests.SessionContinueResult
+)
 SESSION_CLOSE = Request(
     "agent/session/close", requests.SessionCloseParams, requests.SessionCloseResult
 )
 SESSION_RENAME = Request(
     "agent/session/rename", requests.SessionRenameParams, requests.SessionRenameResult
+)
+SESSION_FORK = Request(
+    "agent/session/fork",
+    kept_sessions.SessionForkParams,
+    kept_sessions.SessionForkResult,
+)
+SESSION_REWIND = Request(
+    "agent/session/rewind",
+    kept_sessions.SessionRewindParams,
+    kept_sessions.SessionRewindResult,
+)
+SESSION_REDO = Request(
+    "agent/session/redo",
+    kept_sessions.SessionRedoParams,
+    kept_sessions.SessionRedoResult,
+)
+SESSION_TAG = Request(
+    "agent/session/tag",
+    kept_sessions.SessionTagParams,
+    kept_sessions.SessionTagResult,
+)
+SESSION_DELETE = Request(
+    "agent/session/delete",
+    kept_sessions.SessionDeleteParams,
+    kept_sessions.SessionDeleteResult,
+)
+SESSION_RESTORE = Request(
+    "agent/session/restore",
+    kept_sessions.SessionRestoreParams,
+    kept_sessions.SessionRestoreResult,
+)
+SESSION_PURGE = Request(
+    "agent/session/purge",
+    kept_sessions.SessionPurgeParams,
+    kept_sessions.SessionPurgeResult,
+)
+SESSION_EXPORT = Request(
+    "agent/session/export",
+    kept_sessions.SessionExportParams,
+    kept_sessions.SessionExportResult,
+)
+SESSION_IMPORT = Request(
+    "agent/session/import",
+    kept_sessions.SessionImportParams,
+    kept_sessions.SessionImportResult,
+)
+SESSION_SEARCH = Request(
+    "agent/session/search",
+    kept_sessions.SessionSearchParams,
+    kept_sessions.SessionSearchResult,
+)
+SESSION_CONTINUE_UNSAVED = Request(
+    "agent/session/continueUnsaved",
+    kept_sessions.SessionContinueUnsavedParams,
+    kept_sessions.SessionContinueUnsavedResult,
 )
 SESSION_PROMPT = Request(
     "agent/session/prompt", requests.SessionPromptParams, requests.SessionPromptResult
@@ -73,9 +131,21 @@ APP_DID_CHANGE = Notification("agent/app/didChange", requests.AppDidChangeParams
 REQUESTS: tuple[Request[WireModel, WireModel], ...] = (
     SESSION_NEW,
     SESSION_LOAD,
+    SESSION_CONTINUE,
     SESSION_LIST,
     SESSION_CLOSE,
     SESSION_RENAME,
+    SESSION_FORK,
+    SESSION_REWIND,
+    SESSION_REDO,
+    SESSION_TAG,
+    SESSION_DELETE,
+    SESSION_RESTORE,
+    SESSION_PURGE,
+    SESSION_EXPORT,
+    SESSION_IMPORT,
+    SESSION_SEARCH,
+    SESSION_CONTINUE_UNSAVED,
     SESSION_PROMPT,
     TURN_CANCEL,
     QUEUE_REMOVE,

@@ -5,8 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from agentls.protocol.app_state import AppState
-from agentls.protocol.content import Todo
+from agentls.protocol.content import Todo, Usage
 from agentls.protocol.events.app import Client, Notice
+from agentls.protocol.events.storage import Access, StorageTrouble
 from agentls.protocol.session_state import (
     Activity,
     ModelChoice,
@@ -67,6 +68,7 @@ class SessionSummary(WireModel):
 
     id: str
     title: str | None
+    tag: str | None
     last_prompt: str | None
     """Cut at 200 characters."""
     created_at: Timestamp
@@ -74,6 +76,10 @@ class SessionSummary(WireModel):
     message_count: int
     model: str | None
     git_branch: str | None
+    usage: Usage
+    """All that it has used."""
+    forked_from: str | None
+    """The session it is a fork of."""
     open: bool
     """In memory of this server."""
 
@@ -97,11 +103,24 @@ class SessionLoadParams(Params):
     """Open a saved session, or join one that is open."""
 
     session_id: str
+    if_in_use: Literal["refuse", "follow"] = "refuse"
+    """What to do where another process writes the session: an error, or follow it read-only."""
 
 
 class SessionLoadResult(WireModel):
     """The session as it stands; events after `snapshot.seq` follow as notifications."""
 
+    snapshot: SessionSnapshot
+
+
+class SessionContinueParams(Params):
+    """Open the session that was used last."""
+
+
+class SessionContinueResult(WireModel):
+    """The session as it stands."""
+
+    session_id: str
     snapshot: SessionSnapshot
 
 
@@ -111,6 +130,10 @@ class SessionListParams(Params):
     limit: int = Field(default=50, ge=1, le=500)
     cursor: str | None = None
     """From the `nextCursor` of the page before."""
+    tag: str | None = None
+    """Only those with this tag."""
+    trashed: bool = False
+    """Those in the trash instead."""
 
 
 class SessionListResult(WireModel):
@@ -317,6 +340,9 @@ class StateDidChangeParams(WireModel):
     approvals: tuple[Approval, ...] | None = None
     queue: tuple[QueuedPrompt, ...] | None = None
     title: str | None = None
+    tag: str | None = None
+    access: Access | None = None
+    storage: StorageTrouble | None = None
 
 
 class AppDidChangeParams(WireModel):

@@ -4,8 +4,9 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from agentls.protocol.content import LivePart, TextBlock, Todo, Usage
-from agentls.protocol.events.conversation import ErrorInfo, SessionMeta, TurnStatus
+from agentls.protocol.content import ContentBlock, LivePart, Todo, Usage
+from agentls.protocol.events.conversation import ErrorInfo, RedoPoint, SessionMeta, TurnStatus
+from agentls.protocol.events.storage import Access, StorageTrouble
 from agentls.protocol.history import History
 from agentls.protocol.tool_calls import Approval, Mode, ToolCall
 from agentls.protocol.wire_model import JsonObject, Timestamp, WireModel
@@ -16,7 +17,7 @@ class QueuedPrompt(WireModel):
 
     id: str
     """Becomes the turn's id."""
-    content: tuple[TextBlock, ...]
+    content: tuple[ContentBlock, ...]
     queued_at: Timestamp
 
 
@@ -26,6 +27,8 @@ class LiveAnswer(WireModel):
     message_id: str
     model: str
     parts: tuple[LivePart, ...] = ()
+    kept: int = 0
+    """How much of it is on disk, in Unicode code points."""
 
 
 class Turn(WireModel):
@@ -106,6 +109,7 @@ class SessionState(WireModel):
 
     meta: SessionMeta
     title: str | None = None
+    tag: str | None = None
     head: str | None = None
     """The message that the next one follows."""
     history: History = Field(default_factory=History)
@@ -120,6 +124,11 @@ class SessionState(WireModel):
     todos: tuple[Todo, ...] = ()
     variables: JsonObject = Field(default_factory=dict[str, JsonValue])
     usage: UsageTotals = UsageTotals()
+    redo: tuple[RedoPoint, ...] = ()
+    """The rewinds that can be undone, the latest last."""
+    access: Access = Access()
+    storage: StorageTrouble | None = None
+    """Why the session cannot be written just now; null: it is."""
 
 
 class SessionSlices(WireModel):
@@ -133,6 +142,9 @@ class SessionSlices(WireModel):
     approvals: tuple[Approval, ...]
     queue: tuple[QueuedPrompt, ...]
     title: str | None
+    tag: str | None
+    access: Access
+    storage: StorageTrouble | None
 
 
 class SessionSnapshot(WireModel):

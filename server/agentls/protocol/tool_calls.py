@@ -6,7 +6,7 @@ streaming (a part of the live answer) → ready → waiting → running → fini
 
 from typing import Literal
 
-from agentls.protocol.content import FileChange, TextBlock
+from agentls.protocol.content import ContentBlock, FileChange
 from agentls.protocol.wire_model import JsonObject, Timestamp, WireModel
 
 CallStatus = Literal["ready", "waiting", "running", "finished"]
@@ -71,8 +71,10 @@ class ToolCall(WireModel):
     outcome: CallOutcome | None = None
     summary: str | None = None
     """What it did, in one line: "Read 120 lines of src/main.py"."""
-    content: tuple[TextBlock, ...] = ()
+    content: tuple[ContentBlock, ...] = ()
     """What the model is told."""
     changes: tuple[FileChange, ...] = ()
+    left_out: str | None = None
+    """What was not looked at for changes, where something was not."""
     started_at: Timestamp | None = None
     finished_at: Timestamp | None = None

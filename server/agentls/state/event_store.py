@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from agentls.protocol.events.envelope import Envelope, Origin, SessionEvents
-from agentls.protocol.events.kinds import EphemeralEvent
+from agentls.protocol.events.kinds import EphemeralEvent, RecordEvent
 from agentls.protocol.session_state import SessionState
 from agentls.state.reduce import reduce
 from agentls.state.store import Store
@@ -19,7 +19,7 @@ class Moment(NamedTuple):
     state: SessionState
     seq: int
     envelope: Envelope | None
-    """The event that led here; None for a session as it was loaded."""
+    """The event that led here; None for a session as it was loaded, at first or anew."""
 
 
 MomentListener = Callable[[Moment, Moment], None]
@@ -80,7 +80,7 @@ class EventStore:
         origin: Origin | None = None,
         state: SessionState | None = None,
     ) -> None:
-        """Let `event` happen. An event that changes nothing is neither numbered nor told.
+        """Let `event` happen. One that changes nothing is not told, unless it is a record.
 
         `state` is the state it leads to where no reducer can say so: a moved head selects other
         events, which only the log knows.
@@ -97,6 +97,27 @@ class EventStore:
                 event=event,
             )
             new = state if state is not None else reduce(old.state, envelope)
-            return old if new is old.state else Moment(new, envelope.seq, envelope)
+            if new is old.state and not isinstance(event, RecordEvent):
+                return old
+            return Moment(new, envelope.seq, envelope)
+
+        self._store.update(change)
+
+    def replace(self, state: SessionState, seq: int) -> None:
+        """Go on from another state, which no single event leads to."""
+        self._store.update(lambda old: Moment(state, seq, None))
+
+    def follow(self, envelope: Envelope) -> None:
+        """Take an event that another process has numbered; one that is known already is not told.
+
+        Raises ValueError where events before it are missing.
+        """
+
+        def change(old: Moment) -> Moment:
+            if envelope.seq <= old.seq:
+                return old
+            if envelope.seq > old.seq + 1:
+                raise ValueError(f"event {envelope.seq} came after event {old.seq}")
+            return Moment(reduce(old.state, envelope), envelope.seq, envelope)
 
         self._store.update(change)

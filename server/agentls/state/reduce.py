@@ -2,30 +2,43 @@
 
 from typing import TypeVar, assert_never
 
-from agentls.protocol.content import ToolCallPart
+from agentls.protocol.content import LivePart, ToolCallPart
 from agentls.protocol.events.approvals import ApprovalAnswered, ApprovalRequested
 from agentls.protocol.events.conversation import (
     AnswerFinished,
+    AnswerProgressed,
     AnswerStarted,
+    ConversationCompacted,
     HeadMoved,
     PartDelta,
     PartStarted,
     PromptDequeued,
     PromptQueued,
     SessionCreated,
+    SidechainStarted,
+    TagChanged,
     TitleChanged,
     TodosChanged,
     ToolCallFinished,
     ToolCallProgressed,
     ToolCallStarted,
+    ToolResultIgnored,
     TurnFinished,
     TurnStarted,
     UsageRecorded,
     UserMessageReceived,
 )
 from agentls.protocol.events.envelope import Envelope
+from agentls.protocol.events.kinds import MessageEvent
 from agentls.protocol.events.settings import ModeChanged, ModelChanged, RuleAdded
-from agentls.protocol.history import Answer, CallResult, UserMessage
+from agentls.protocol.events.storage import (
+    AccessChanged,
+    LogDamaged,
+    SessionResumed,
+    StorageFailed,
+    StorageRecovered,
+)
+from agentls.protocol.history import Answer, CallResult, Gap, History, Summary, UserMessage
 from agentls.protocol.session_state import (
     LiveAnswer,
     ModelChoice,
@@ -63,6 +76,8 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
             return _part_started(state, event)
         case PartDelta() as event:
             return _part_delta(state, event)
+        case AnswerProgressed() as event:
+            return _answer_progressed(state, event)
         case AnswerFinished() as event:
             return _answer_finished(state, envelope, event)
         case UsageRecorded() as event:
@@ -80,10 +95,14 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
             return _tool_call_finished(state, envelope, event)
         case TodosChanged() as event:
             return _with(state, todos=event.todos)
+        case ConversationCompacted() as event:
+            return _conversation_compacted(state, envelope, event)
         case HeadMoved() as event:
-            return _with(state, head=event.head)
+            return state.model_copy(update={"head": event.head, "redo": event.redo})
         case TitleChanged() as event:
             return _with(state, title=event.title)
+        case TagChanged() as event:
+            return _with(state, tag=event.tag)
         case ModelChanged() as event:
             return _model_changed(state, event)
         case ModeChanged() as event:
@@ -91,6 +110,14 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
             return _with(state, permissions=permissions)
         case RuleAdded() as event:
             return _rule_added(state, event)
+        case StorageFailed() as event:
+            return _with(state, storage=event.trouble)
+        case StorageRecovered():
+            return _with(state, storage=None)
+        case AccessChanged() as event:
+            return _with(state, access=event.access)
+        case SessionResumed() | LogDamaged() | ToolResultIgnored() | SidechainStarted():
+            return state
         case _ as never:
             assert_never(never)
 
@@ -115,10 +142,11 @@ def _user_message_received(
     )
     return state.model_copy(
         update={
-            "history": state.history.append(message),
+            "history": _continued(state, envelope, event).append(message),
             "head": event.id,
             "calls": _unfinished(state.calls),
             "live": None,
+            "redo": (),
         }
     )
 
@@ -169,6 +197,25 @@ def _part_delta(state: SessionState, event: PartDelta) -> SessionState:
     return state
 
 
+def _answer_progressed(state: SessionState, event: AnswerProgressed) -> SessionState:
+    """Note how much of the answer is kept; what a crash has left of it becomes the live answer."""
+    live = state.live
+    if live is None or live.message_id != event.message_id:
+        live = LiveAnswer(message_id=event.message_id, model=event.model)
+    parts = {part.id: part for part in live.parts}
+    kept = live.kept
+    for gained in event.parts:
+        part = parts.get(gained.part_id)
+        if part is None:
+            part = LivePart(type=gained.type, id=gained.part_id, name=gained.name)
+        if gained.offset == len(part.text):
+            part = part.model_copy(update={"text": part.text + gained.text})
+        parts[part.id] = part
+        kept += len(gained.text)
+    live = live.model_copy(update={"parts": tuple(parts.values()), "kept": kept})
+    return state.model_copy(update={"live": live})
+
+
 def _answer_finished(
     state: SessionState, envelope: Envelope, event: AnswerFinished
 ) -> SessionState:
@@ -197,7 +244,7 @@ def _answer_finished(
     turn = state.turn
     return state.model_copy(
         update={
-            "history": state.history.append(answer),
+            "history": _continued(state, envelope, event).append(answer),
             "head": event.id,
             "calls": {**_unfinished(state.calls), **calls},
             "live": None,
@@ -261,6 +308,7 @@ def _tool_call_finished(
             "summary": event.summary,
             "content": event.content,
             "changes": event.changes,
+            "left_out": event.left_out,
             "decision": event.decision or call.decision,
             "progress": None,
             "finished_at": envelope.at,
@@ -291,6 +339,36 @@ def _rule_added(state: SessionState, event: RuleAdded) -> SessionState:
     rules = (*state.permissions.rules, rule)
     permissions = state.permissions.model_copy(update={"rules": rules})
     return state.model_copy(update={"permissions": permissions})
+
+
+def _conversation_compacted(
+    state: SessionState, envelope: Envelope, event: ConversationCompacted
+) -> SessionState:
+    """Begin anew from the snapshot in the event, with the summary and the messages that stay."""
+    summary = Summary(
+        id=event.id, at=envelope.at, text=event.summary, message_count=event.message_count
+    )
+    ids = [getattr(entry, "id", "") for entry in state.history]
+    stays = ids.index(event.kept_from) if event.kept_from in ids else len(ids)
+    before = SessionState.model_validate({**event.state, "history": []})
+    history = History([summary, *state.history[stays:]])
+    # Whose the session is and whether it can be written is of this moment, not of the snapshot's.
+    return before.model_copy(
+        update={
+            "history": history,
+            "head": event.id,
+            "access": state.access,
+            "storage": state.storage,
+        }
+    )
+
+
+def _continued(state: SessionState, envelope: Envelope, event: MessageEvent) -> History:
+    """Return the history that `event` is appended to, with a gap where its parent is missing."""
+    if event.parent == state.head:
+        return state.history
+    gap = Gap(id=f"gap_{event.id}", at=envelope.at, missing=event.parent or "")
+    return state.history.append(gap)
 
 
 def _unfinished(calls: dict[str, ToolCall]) -> dict[str, ToolCall]:

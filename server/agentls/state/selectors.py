@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from agentls.protocol.history import Answer, CallResult, UserMessage
+from agentls.protocol.content import text_of
+from agentls.protocol.history import Answer, CallResult, Gap, Summary, UserMessage
+from agentls.protocol.requests import SessionSummary
 from agentls.protocol.session_state import (
     Activity,
     LiveAnswer,
@@ -16,6 +18,7 @@ from agentls.protocol.tool_calls import Approval, ToolCall
 
 T = TypeVar("T")
 
+LAST_PROMPT_LENGTH = 200
 REMEMBERED = 16
 """How many inputs a selector remembers: enough for the sessions that are busy at the same time."""
 
@@ -60,7 +63,10 @@ def activity(state: SessionState) -> Activity:
         return _at_rest(state.last_turn)
     running = [call for call in state.calls.values() if call.status == "running"]
     waiting = pending_approvals(state)
-    if len(running) == 1:
+    unsaved = state.storage is not None and not state.storage.accepted
+    if unsaved:
+        label = "Waiting for room to save the session"
+    elif len(running) == 1:
         label = running[0].invocation
     elif running:
         label = f"Running {len(running)} tools"
@@ -71,7 +77,7 @@ def activity(state: SessionState) -> Activity:
     else:
         label = "Answering" if _answering(state) else "Thinking"
     return Activity(
-        status="waiting" if waiting and not running else "running",
+        status="waiting" if unsaved or (waiting and not running) else "running",
         label=label,
         turn_id=state.turn.id,
         call_ids=(*(call.id for call in running), *(approval.call_id for approval in waiting)),
@@ -108,9 +114,41 @@ def last_answer_text(state: SessionState) -> str:
                 return "\n\n".join(part.text for part in entry.parts if part.type == "text")
             case UserMessage():
                 return ""
-            case CallResult():
+            case CallResult() | Summary() | Gap():
                 continue
     return ""
+
+
+def last_prompt(state: SessionState) -> str | None:
+    """Return what the user said last, in one line of at most 200 characters."""
+    for entry in reversed(state.history):
+        if isinstance(entry, UserMessage):
+            return one_line(text_of(entry.content, " "))
+    return None
+
+
+def one_line(text: str) -> str:
+    """Return `text` in one line, cut at 200 characters."""
+    return " ".join(text.split())[:LAST_PROMPT_LENGTH]
+
+
+def summary(state: SessionState, at: str) -> SessionSummary:
+    """Return what a list shows of a session that changed last at `at`."""
+    meta = state.meta
+    return SessionSummary(
+        id=meta.id,
+        title=state.title,
+        tag=state.tag,
+        last_prompt=last_prompt(state),
+        created_at=meta.created_at,
+        updated_at=at,
+        message_count=message_count(state),
+        model=state.model.effective,
+        git_branch=meta.git_branch,
+        usage=state.usage.total,
+        forked_from=meta.forked_from.session_id if meta.forked_from else None,
+        open=True,
+    )
 
 
 SLICES: dict[str, Callable[[SessionState], Any]] = {
@@ -122,6 +160,9 @@ SLICES: dict[str, Callable[[SessionState], Any]] = {
     "approvals": pending_approvals,
     "queue": lambda state: state.queue,
     "title": lambda state: state.title,
+    "tag": lambda state: state.tag,
+    "access": lambda state: state.access,
+    "storage": lambda state: state.storage,
 }
 
 

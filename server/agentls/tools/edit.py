@@ -45,6 +45,7 @@ class Edit(Tool[EditInput]):
         "gets CRLF. Nothing but the matched text changes."
     )
     input_type = EditInput
+    variable_owner: ClassVar[str | None] = "Read"
     verbs: ClassVar[tuple[str, str]] = ("Edit", "Editing")
 
     async def execute(self, arguments: EditInput, context: ToolContext) -> ToolResult:

@@ -11,6 +11,7 @@ from agentls.tools.bash import Bash
 from agentls.tools.edit import Edit
 from agentls.tools.list_folder import ListFolder
 from agentls.tools.read import Read
+from agentls.tools.recall import Recall
 from agentls.tools.search import Glob, Grep
 from agentls.tools.todo import TodoWrite
 from agentls.tools.tool import I, Tool, ToolResult
@@ -40,7 +41,17 @@ class ToolRegistry:
 
 def default_tools() -> tuple[Tool[Any], ...]:
     """Return the tools that every session has."""
-    return (Read(), Write(), Edit(), Bash(), Glob(), Grep(), ListFolder(), TodoWrite())
+    return (
+        Read(),
+        Write(),
+        Edit(),
+        Bash(),
+        Glob(),
+        Grep(),
+        ListFolder(),
+        TodoWrite(),
+        Recall(),
+    )
 
 
 def parse_input(tool: Tool[I], raw: Mapping[str, Any]) -> I | ToolResult:

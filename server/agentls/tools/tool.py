@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict
 from agentls.protocol.content import FileChange, TextBlock, Todo
 from agentls.protocol.docstrings import describe_fields
 from agentls.protocol.session_state import SessionState
-from agentls.protocol.wire_model import JsonObject
 from agentls.tools.files import Files
+from agentls.tools.memory import Memory
+from agentls.tools.variables import Variables
 
 
 class ToolInput(BaseModel):
@@ -45,8 +46,12 @@ class ToolResult:
     summary: str
     is_error: bool = False
     changes: tuple[FileChange, ...] = ()
-    variables: JsonObject = field(default_factory=dict[str, Any])
-    """Variables to set, `tool:key`; None removes one."""
+    left_out: str | None = None
+    """What was not looked at for changes, where something was not."""
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Variables to set, `key` or `Tool:key`; None removes one. Dates, decimals, bytes survive."""
+    data: Any = None
+    """What the tool's output variables are taken from, as JSON."""
     todos: tuple[Todo, ...] | None = None
     """The plan, where the call wrote it anew."""
 
@@ -81,11 +86,13 @@ class ToolContext:
     """Shows the latest lines of output; replaces what was shown before."""
     unreadable: Callable[[Path], bool] = lambda path: False
     """Says which files' content the model must not see, whatever folder was searched."""
+    memory: Memory | None = None
+    """What is kept of conversations; None where nothing is."""
 
     @property
     def variables(self) -> Mapping[str, Any]:
-        """The session's variables, `tool:key`."""
-        return self.state.variables
+        """The session's variables, `Tool:key`."""
+        return Variables(self.state.variables)
 
 
 class Tool(ABC, Generic[I]):
@@ -102,6 +109,10 @@ class Tool(ABC, Generic[I]):
     """It changes nothing, and may run beside other calls that change nothing."""
     filters_reads: ClassVar[bool] = False
     """It leaves out what `ToolContext.unreadable` names, so a folder may be read around it."""
+    outputs: ClassVar[Mapping[str, str]] = {}
+    """Variables that are set from a result's `data`: a JSONPath (RFC 9535) for each key."""
+    variable_owner: ClassVar[str | None] = None
+    """The tool whose variables it sets, where they are not its own."""
     timeout: ClassVar[float | None] = 120.0
     """Seconds after which the scheduler stops it; None where it keeps its own."""
 

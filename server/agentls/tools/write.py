@@ -37,6 +37,7 @@ class Write(Tool[WriteInput]):
         "file had CRLF line ends or a byte order mark, it keeps them."
     )
     input_type = WriteInput
+    variable_owner: ClassVar[str | None] = "Read"
     verbs: ClassVar[tuple[str, str]] = ("Write", "Writing")
 
     async def execute(self, arguments: WriteInput, context: ToolContext) -> ToolResult:

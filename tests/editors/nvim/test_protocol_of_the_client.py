@@ -72,7 +72,7 @@ def test_every_event_that_is_drawn_is_one_of_the_union() -> None:
 
 
 def test_passing_events_are_those_that_are_never_kept() -> None:
-    passing = re.search(r"^local PASSING = \{(.*?)^\}", CONVERSATION, re.MULTILINE | re.DOTALL)
+    passing = re.search(r"^M.PASSING = \{(.*?)^\}", PROTOCOL, re.MULTILINE | re.DOTALL)
     assert passing
     named = set(re.findall(r"(\w+) = true", passing[1]))
     assert named == {type_ for type_, event in EVENTS.items() if issubclass(event, EphemeralEvent)}

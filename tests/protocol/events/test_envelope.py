@@ -9,7 +9,13 @@ from agentls.protocol.events import envelope, kinds
 from agentls.protocol.events.app import AppEvent
 from agentls.protocol.requests import PROTOCOL_VERSION
 
-KINDS = (kinds.MessageEvent, kinds.AttachedEvent, kinds.SessionEvent, kinds.EphemeralEvent)
+KINDS = (
+    kinds.MessageEvent,
+    kinds.AttachedEvent,
+    kinds.SessionEvent,
+    kinds.RecordEvent,
+    kinds.EphemeralEvent,
+)
 SESSION_EVENTS = get_args(envelope.SessionEvents)
 APP_EVENTS = get_args(get_args(AppEvent)[0])
 
@@ -26,7 +32,7 @@ def test_every_event_class_is_in_a_union() -> None:
 
 
 @pytest.mark.parametrize("event", SESSION_EVENTS, ids=lambda event: event.__name__)
-def test_session_event_has_one_of_the_four_kinds(event) -> None:
+def test_session_event_has_one_of_the_five_kinds(event) -> None:
     assert [kind for kind in KINDS if issubclass(event, kind)] == [event.__bases__[0]]
 
 

@@ -6,10 +6,10 @@ from pydantic import Field, JsonValue
 
 from agentls.protocol.content import (
     AnswerPart,
+    ContentBlock,
     FileChange,
     LivePart,
     StopReason,
-    TextBlock,
     Todo,
     Usage,
 )
@@ -17,10 +17,19 @@ from agentls.protocol.events.kinds import (
     AttachedEvent,
     EphemeralEvent,
     MessageEvent,
+    RecordEvent,
     SessionEvent,
 )
 from agentls.protocol.tool_calls import CallOutcome, Decision
 from agentls.protocol.wire_model import JsonObject, Timestamp, WireModel
+
+
+class ForkOrigin(WireModel):
+    """Where a forked session comes from."""
+
+    session_id: str
+    message_id: str | None
+    """The last message they share; null: none."""
 
 
 class SessionMeta(WireModel):
@@ -34,6 +43,9 @@ class SessionMeta(WireModel):
     git_branch: str | None = None
     platform: str = ""
     shell: str = ""
+    forked_from: ForkOrigin | None = None
+    imported_from: str | None = None
+    """What it was imported from, for a person: "Claude Code, 2f1c….jsonl"."""
 
 
 class SessionCreated(SessionEvent):
@@ -49,7 +61,7 @@ class PromptQueued(SessionEvent):
 
     type: Literal["promptQueued"] = "promptQueued"
     item_id: str
-    content: tuple[TextBlock, ...]
+    content: tuple[ContentBlock, ...]
 
 
 class PromptDequeued(SessionEvent):
@@ -64,7 +76,7 @@ class UserMessageReceived(MessageEvent):
     """The user's words entered the conversation."""
 
     type: Literal["userMessageReceived"] = "userMessageReceived"
-    content: tuple[TextBlock, ...]
+    content: tuple[ContentBlock, ...]
 
 
 class TurnStarted(AttachedEvent):
@@ -126,6 +138,30 @@ class PartDelta(EphemeralEvent):
     text: str
 
 
+class PartProgress(WireModel):
+    """What a part of an answer has gained since it was last kept."""
+
+    part_id: str
+    type: Literal["text", "thinking", "redactedThinking", "toolCall"]
+    name: str | None = None
+    """The tool's name, for a tool call."""
+    offset: int
+    """Where `text` continues the part, in Unicode code points."""
+    text: str
+
+
+class AnswerProgressed(AttachedEvent):
+    """The answer that streams, kept at most once a second, so that a crash leaves what was seen.
+
+    Carries what came since the last one; `AnswerFinished` replaces them all.
+    """
+
+    type: Literal["answerProgressed"] = "answerProgressed"
+    message_id: str
+    model: str
+    parts: tuple[PartProgress, ...]
+
+
 class AnswerFinished(MessageEvent):
     """The model's answer is complete and replaces what was streamed under the same ids."""
 
@@ -170,8 +206,10 @@ class ToolCallFinished(AttachedEvent):
     call_id: str
     outcome: CallOutcome
     summary: str
-    content: tuple[TextBlock, ...]
+    content: tuple[ContentBlock, ...]
     changes: tuple[FileChange, ...] = ()
+    left_out: str | None = None
+    """What was not looked at for changes, where something was not, for a person."""
     variables: JsonObject = Field(default_factory=dict[str, JsonValue])
     """Variables the call set, `tool:key`; null removes one."""
     decision: Decision | None = None
@@ -185,15 +223,82 @@ class TodosChanged(AttachedEvent):
     todos: tuple[Todo, ...]
 
 
+class ToolResultIgnored(RecordEvent):
+    """A result came for a call that was not running: it is remembered, and has no effect."""
+
+    type: Literal["toolResultIgnored"] = "toolResultIgnored"
+    call_id: str
+    why: Literal["duplicate", "late", "unknown"]
+    """`duplicate`: the call has a result. `late`: its turn is over. `unknown`: no such call."""
+    outcome: CallOutcome
+    summary: str
+    content: tuple[ContentBlock, ...]
+    changes: tuple[FileChange, ...] = ()
+
+
+class ConversationCompacted(MessageEvent):
+    """A summary takes the place of what came before it, and a new chain begins (`parent` is null).
+
+    The log keeps all of it: `logical_parent` is the message before, and the messages from
+    `kept_from` to that one stay in the conversation word for word. `state` is the session as it
+    was, without its history, so that a reader of the log can begin here.
+    """
+
+    type: Literal["conversationCompacted"] = "conversationCompacted"
+    logical_parent: str | None
+    kept_from: str | None
+    """The first message that stays; null: none does."""
+    kept_from_seq: int | None
+    """The number of that message's event: how far back a reader must go."""
+    summary: str
+    message_count: int
+    """Entries of the conversation that the summary stands for."""
+    state: JsonObject
+
+
+class RedoPoint(WireModel):
+    """A rewind that can be undone."""
+
+    head: str | None
+    """The head before it."""
+    changes: tuple[FileChange, ...] = ()
+    """What it did to files."""
+
+
 class HeadMoved(SessionEvent):
-    """The conversation goes on from another message; None: from its start."""
+    """A rewind, or its undoing: the conversation goes on from another message, files are back."""
 
     type: Literal["headMoved"] = "headMoved"
     head: str | None
+    """The message it goes on from; null: from its start."""
+    previous: str | None = None
+    """The head before."""
+    reason: Literal["rewind", "redo"] = "rewind"
+    changes: tuple[FileChange, ...] = ()
+    """What it did to files."""
+    redo: tuple[RedoPoint, ...] = ()
+    """What can be undone after it, the latest last."""
 
 
 class TitleChanged(SessionEvent):
-    """The user gave the session a name."""
+    """The session got a name."""
 
     type: Literal["titleChanged"] = "titleChanged"
+    title: str
+
+
+class TagChanged(SessionEvent):
+    """The session got a tag, by which lists are filtered; null takes it away."""
+
+    type: Literal["tagChanged"] = "tagChanged"
+    tag: str | None
+
+
+class SidechainStarted(AttachedEvent):
+    """A subagent's conversation began; it has a log of its own, named by `chat_id`."""
+
+    type: Literal["sidechainStarted"] = "sidechainStarted"
+    chat_id: str
+    call_id: str | None
+    """The call that began it."""
     title: str

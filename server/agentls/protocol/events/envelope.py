@@ -7,24 +7,36 @@ from pydantic import Field
 from agentls.protocol.events.approvals import ApprovalAnswered, ApprovalRequested
 from agentls.protocol.events.conversation import (
     AnswerFinished,
+    AnswerProgressed,
     AnswerStarted,
+    ConversationCompacted,
     HeadMoved,
     PartDelta,
     PartStarted,
     PromptDequeued,
     PromptQueued,
     SessionCreated,
+    SidechainStarted,
+    TagChanged,
     TitleChanged,
     TodosChanged,
     ToolCallFinished,
     ToolCallProgressed,
     ToolCallStarted,
+    ToolResultIgnored,
     TurnFinished,
     TurnStarted,
     UsageRecorded,
     UserMessageReceived,
 )
 from agentls.protocol.events.settings import ModeChanged, ModelChanged, RuleAdded
+from agentls.protocol.events.storage import (
+    AccessChanged,
+    LogDamaged,
+    SessionResumed,
+    StorageFailed,
+    StorageRecovered,
+)
 from agentls.protocol.wire_model import Timestamp, WireModel
 
 SessionEvents = (
@@ -37,6 +49,7 @@ SessionEvents = (
     | AnswerStarted
     | PartStarted
     | PartDelta
+    | AnswerProgressed
     | AnswerFinished
     | UsageRecorded
     | ApprovalRequested
@@ -44,12 +57,21 @@ SessionEvents = (
     | ToolCallStarted
     | ToolCallProgressed
     | ToolCallFinished
+    | ToolResultIgnored
     | TodosChanged
+    | ConversationCompacted
     | HeadMoved
     | TitleChanged
+    | TagChanged
+    | SidechainStarted
     | ModelChanged
     | ModeChanged
     | RuleAdded
+    | SessionResumed
+    | LogDamaged
+    | StorageFailed
+    | StorageRecovered
+    | AccessChanged
 )
 
 AnySessionEvent = Annotated[SessionEvents, Field(discriminator="type")]

@@ -31,5 +31,9 @@ class SessionEvent(Event):
     """Something that belongs to the session as a whole, whatever branch is chosen."""
 
 
+class RecordEvent(Event):
+    """Something to be remembered and told that changes nothing: it is kept all the same."""
+
+
 class EphemeralEvent(Event):
     """Reduced and sent in order, never kept; what it leads up to is."""

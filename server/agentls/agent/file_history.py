@@ -1,0 +1,178 @@
+"""What a session does to files: what they held is kept, so that a rewind can bring it back."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from agentls.agent.surroundings import Surroundings
+from agentls.checkpoints.tracker import Kept, Tracker
+from agentls.protocol.content import FileChange
+from agentls.tools.files import FileContent, Files
+from agentls.tools.line_diff import count_changes
+from agentls.tools.paths import shown
+from agentls.tools.tool import ToolResult
+from agentls.tools.write import change_of
+
+T = TypeVar("T")
+Run = Callable[[], Awaitable[ToolResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a call did to files."""
+
+    changes: tuple[FileChange, ...] = ()
+    left_out: str | None = None
+
+
+NOTHING = Observed()
+
+
+class FileHistory:
+    """Keeps what the calls of one session change."""
+
+    def __init__(self, surroundings: Surroundings, session_id: str) -> None:
+        self._surroundings = surroundings
+        self._session_id = session_id
+        self._tracker: Tracker | None = None
+        self._of_stopped: dict[str, Observed] = {}
+
+    def files_for_call(self, call_id: str) -> "KeepingFiles":
+        """Return the files as one call sees them, kept as it writes them."""
+
+        def note(change: FileChange) -> None:
+            known = self._of_stopped.get(call_id, NOTHING)
+            self._of_stopped[call_id] = replace(known, changes=(*known.changes, change))
+
+        files = self._surroundings.host.files
+        return KeepingFiles(files, self._made_tracker(), self._cwd, note)
+
+    def know(self, change: FileChange) -> None:
+        """Take note of a file that the session has changed before it was resumed."""
+        if tracker := self._made_tracker():
+            tracker.know(self._cwd / change.path)
+
+    async def around(self, call_id: str, run: Run) -> ToolResult:
+        """Run a command, and return its result with what it did to files.
+
+        Where it is stopped, what it did is found by `of_stopped`.
+        """
+        tracker = self._made_tracker()
+        if tracker is None:
+            return await run()
+        point = await asyncio.to_thread(tracker.before)
+        try:
+            result = await run()
+        except BaseException:
+            work = asyncio.ensure_future(asyncio.to_thread(tracker.after, point))
+            observed = await _ended(work)
+            self._of_stopped[call_id] = Observed(observed.changes, observed.left_out)
+            raise
+        observed = await asyncio.to_thread(tracker.after, point)
+        return replace(
+            result,
+            changes=(*result.changes, *observed.changes),
+            left_out=observed.left_out or point.left_out,
+        )
+
+    def of_stopped(self, call_id: str) -> Observed:
+        """Return, once, what a call did that was stopped before it had a result."""
+        return self._of_stopped.pop(call_id, NOTHING)
+
+    @property
+    def _cwd(self) -> Path:
+        return self._surroundings.cwd
+
+    def _made_tracker(self) -> Tracker | None:
+        if self._tracker is None and self._surroundings.keeps_contents:
+            self._tracker = Tracker(
+                self._surroundings.roots,
+                self._surroundings.store.contents,
+                self._session_id,
+                count_lines=count_changes,
+                cwd=self._cwd,
+            )
+        return self._tracker
+
+
+class KeepingFiles:
+    """Files whose content is kept before it is replaced; see the port `Files`."""
+
+    def __init__(
+        self,
+        files: Files,
+        tracker: Tracker | None,
+        cwd: Path,
+        note_stopped: Callable[[FileChange], None],
+    ) -> None:
+        self._files = files
+        self._tracker = tracker
+        self._cwd = cwd
+        self._note_stopped = note_stopped
+        self._kept: dict[str, Kept] = {}
+
+    async def read(self, path: Path) -> FileContent:
+        """Return the file as the user sees it; see the port."""
+        return await self._files.read(path)
+
+    async def write(self, path: Path, data: bytes, *, expected_sha256: str | None) -> FileContent:
+        """Replace the file's content; see the port."""
+        if self._tracker is None:
+            return await self._files.write(path, data, expected_sha256=expected_sha256)
+        before = None
+        if expected_sha256 is not None:
+            with suppress(OSError):
+                before = await self._files.read(path)
+        try:
+            written = await self._files.write(path, data, expected_sha256=expected_sha256)
+            await asyncio.to_thread(self._keep, self._tracker, path, before, written)
+        except asyncio.CancelledError:
+            # What had begun was brought to its end, and nobody is told of it any more.
+            work = asyncio.to_thread(self._look_after, self._tracker, path, before)
+            await _ended(asyncio.ensure_future(work))
+            raise
+        return written
+
+    def completed(self, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+        """Return a call's changes with what is needed to take them back."""
+        return tuple(self._completed(change) for change in changes)
+
+    def _keep(
+        self, tracker: Tracker, path: Path, before: FileContent | None, after: FileContent
+    ) -> None:
+        kept = tracker.keep(path, before.data if before else None, after.data)
+        self._kept[shown(path, self._cwd)] = kept
+
+    def _look_after(self, tracker: Tracker, path: Path, before: FileContent | None) -> None:
+        """Note what a write has done that was stopped."""
+        try:
+            after = FileContent.of(path.read_bytes())
+        except OSError:
+            return
+        if before is None or after.sha256 != before.sha256:
+            self._keep(tracker, path, before, after)
+            change = change_of(shown(path, self._cwd), before, after)
+            self._note_stopped(self._completed(change))
+
+    def _completed(self, change: FileChange) -> FileChange:
+        kept = self._kept.get(change.path)
+        if kept is None:
+            return change
+        return change.model_copy(
+            update={
+                "path": kept.path,
+                "before_mode": kept.before_mode,
+                "after_mode": kept.after_mode,
+                "restorable": kept.restorable,
+            }
+        )
+
+
+async def _ended(work: asyncio.Future[T]) -> T:
+    """Wait for `work` even where the caller, who is about to end, is cancelled once more."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.shield(work)
+    return await work

@@ -1,0 +1,1 @@
+"""What files held before the agent changed them, and the way back."""

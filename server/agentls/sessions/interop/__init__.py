@@ -1,0 +1,1 @@
+"""Sessions of other programs, and sessions written down: import and export."""
