@@ -1180,7 +1180,7 @@ export interface ToolCallStarted {
 export interface ToolResultIgnored {
   type: "toolResultIgnored";
   callId: string;
-  /** `duplicate`: the call has a result. `late`: its turn is over. `unknown`: no such call. */
+  /** `duplicate`: the call has one. `late`: it is an earlier answer's. `unknown`: no such call. */
   why: "duplicate" | "late" | "unknown";
   outcome: CallOutcome;
   summary: string;

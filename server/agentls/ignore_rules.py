@@ -54,7 +54,7 @@ def rules_above(root: Path) -> tuple[IgnoreRules, ...]:
     """Read the files in the folders above, up to the one that holds `.git`; outermost first."""
     found: list[IgnoreRules] = []
     folder = root
-    while not (folder / GIT).exists() and folder.parent != folder:
+    while not os.path.lexists(folder / GIT) and folder.parent != folder:
         folder = folder.parent
         if rules := rules_in(f"{folder.as_posix().rstrip('/')}/"):
             found.append(rules)

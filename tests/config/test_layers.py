@@ -293,9 +293,7 @@ def test_without_a_workspace_the_other_layers_hold(tmp_path: Path) -> None:
 
 
 def test_where_sessions_are_kept_is_the_users_to_say_and_not_a_folders(machine: Machine) -> None:
-    machine.write(
-        user={"sessions": {"store": "sqlite"}}, project={"sessions": {"store": "memory"}}
-    )
+    machine.write(user={"sessions": {"store": "sqlite"}}, project={"sessions": {"store": "memory"}})
 
     loaded = machine.load()
 

@@ -229,8 +229,8 @@ def test_owner_that_is_taken_for_silent_stops(tmp_path, path):
         lease.beat()
     assert str(loss.value) == (
         "session it is not written from here any more: it was taken over by a run of `agentls run` "
-        f"(process 4711 on elsewhere, since {taken.owner.since}). What was not written is in "
-        "memory; fork the session to keep it."
+        f"(process 4711 on elsewhere, since {taken.owner.since}). What was not written is seen "
+        "here alone; fork the session to go on from what is on disk."
     )
     lease.release()
     assert taken.still_mine()

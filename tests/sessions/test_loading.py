@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentls.errors import LogUnreadable
+from agentls.errors import LogUnreadable, UnknownSession
 from agentls.protocol.content import TextBlock
 from agentls.protocol.events.conversation import PromptQueued, SessionMeta, UserMessageReceived
 from agentls.protocol.events.envelope import Envelope
@@ -125,8 +125,10 @@ def test_a_block_of_zeros_is_told(opened):
 
 def test_an_empty_log_is_refused_in_plain_words(opened):
     for data in (b"", b"\n\n", header_line("s1"), b"rubbish"):
-        with pytest.raises(LogUnreadable, match="holds no event that can be read"):
+        with pytest.raises(UnknownSession, match="nothing was kept of session s1"):
             opened(data)
+    with pytest.raises(LogUnreadable, match="holds no event that can be read"):
+        opened(b"rubbish\n")
 
 
 def test_a_missing_header_is_told(opened):

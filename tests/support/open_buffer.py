@@ -56,7 +56,10 @@ class OpenBuffer:
     async def type(self, line: int, start: int, end: int, text: str) -> None:
         """Let the user replace a stretch of one line."""
         begin = {"line": line, "character": start}
-        change = {"range": {"start": begin, "end": {"line": line, "character": end}}, "text": text}
+        change: dict[str, Any] = {
+            "range": {"start": begin, "end": {"line": line, "character": end}},
+            "text": text,
+        }
         self.text = self._applied(change["range"], text)
         self.version += 1
         await self.client.notify("textDocument/didChange", self._told(change))

@@ -1,11 +1,13 @@
 """One conversation with its log: every event goes through here, is kept, and is then told."""
 
+import asyncio
 import secrets
 from collections.abc import Callable, Iterator
 
 from agentls.agent.file_history import FileHistory
 from agentls.agent.surroundings import Surroundings
 from agentls.context.system_prompt import system_prompt
+from agentls.errors import LogNotWritten
 from agentls.llm.normalise import Conversation
 from agentls.protocol.content import ToolCallPart
 from agentls.protocol.events.conversation import (
@@ -23,6 +25,9 @@ from agentls.sessions.loading import LoadedSession
 from agentls.sessions.store import SessionLog
 from agentls.state.event_store import EventStore, Moment, MomentListener, timestamp
 from agentls.state.selectors import summary
+
+PATIENCE_SECONDS = 3.0
+"""How long a disk may take to write a log before it counts as one that does not answer."""
 
 
 class Chat:
@@ -45,7 +50,7 @@ class Chat:
         self._call_ids = set(loaded.call_ids)
         self._turn_ids = set(loaded.turn_ids)
         self._system: str | None = None
-        self.files = FileHistory(surroundings, loaded.state.meta.id)
+        self.files = FileHistory(surroundings, loaded.state.meta.id, self._files_read)
         """What the calls do to files."""
         self.conversation = Conversation()
         """Turns the history into what the API takes."""
@@ -109,13 +114,23 @@ class Chat:
 
     async def flush(self, *, durable: bool = False) -> None:
         """Return when every event so far is kept; see `SessionLog.flush` for what it raises."""
-        if self._log is not None:
-            await self._log.flush(durable=durable)
+        if self._log is None:
+            return
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._log.flush(durable=durable)
+        except TimeoutError:
+            raise LogNotWritten(
+                f"the log of session {self.state.meta.id} could not be written: the disk does not "
+                f"answer. {self.unsaved} bytes wait in memory and are written when it does."
+            ) from None
 
     async def aclose(self) -> None:
         """Write what is left and let go of the log; raises as `flush` does."""
         if self._log is not None:
             self._log.describe(summary(self.state, timestamp(self._surroundings.clock())))
+            # First, as a log that is closed takes nothing more.
+            await self.flush()
             await self._log.aclose()
 
     def system_prompt(self) -> str:
@@ -144,6 +159,13 @@ class Chat:
     def is_turn_taken(self, turn_id: str) -> bool:
         """Whether a turn of this chat has had the id."""
         return turn_id in self._turn_ids
+
+    def _files_read(self) -> Iterator[str]:
+        """Yield the names of the files that the session has read or written."""
+        for name in self.state.variables:
+            tool, _, path = name.partition(":")
+            if tool == "Read":
+                yield path
 
     def _keep(self, new: Moment, old: Moment) -> None:
         envelope = new.envelope

@@ -1,15 +1,18 @@
 """What a session does to files: what they held is kept, so that a rewind can bring it back."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
 
 from agentls.agent.surroundings import Surroundings
-from agentls.checkpoints.tracker import Kept, Tracker
+from agentls.checkpoints.tracker import Kept, Observed, Point, Tracker
 from agentls.protocol.content import FileChange
+from agentls.protocol.events.conversation import HeadMoved, ToolCallFinished, ToolResultIgnored
+from agentls.protocol.events.envelope import Envelope
 from agentls.tools.files import FileContent, Files
 from agentls.tools.line_diff import count_changes
 from agentls.tools.paths import shown
@@ -20,23 +23,19 @@ T = TypeVar("T")
 Run = Callable[[], Awaitable[ToolResult]]
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What a call did to files."""
-
-    changes: tuple[FileChange, ...] = ()
-    left_out: str | None = None
-
-
-NOTHING = Observed()
+NOTHING = Observed((), None)
 
 
 class FileHistory:
     """Keeps what the calls of one session change."""
 
-    def __init__(self, surroundings: Surroundings, session_id: str) -> None:
+    def __init__(
+        self, surroundings: Surroundings, session_id: str, files_read: Callable[[], Iterable[str]]
+    ) -> None:
+        """Keep for a session; `files_read` names what it has read or written before."""
         self._surroundings = surroundings
         self._session_id = session_id
+        self._files_read = files_read
         self._tracker: Tracker | None = None
         self._of_stopped: dict[str, Observed] = {}
 
@@ -50,11 +49,6 @@ class FileHistory:
         files = self._surroundings.host.files
         return KeepingFiles(files, self._made_tracker(), self._cwd, note)
 
-    def know(self, change: FileChange) -> None:
-        """Take note of a file that the session has changed before it was resumed."""
-        if tracker := self._made_tracker():
-            tracker.know(self._cwd / change.path)
-
     async def around(self, call_id: str, run: Run) -> ToolResult:
         """Run a command, and return its result with what it did to files.
 
@@ -63,15 +57,17 @@ class FileHistory:
         tracker = self._made_tracker()
         if tracker is None:
             return await run()
-        point = await asyncio.to_thread(tracker.before)
+        try:
+            point = await asyncio.to_thread(tracker.before)
+        except OSError as error:
+            return replace(await run(), left_out=_not_looked_at(error))
         try:
             result = await run()
         except BaseException:
-            work = asyncio.ensure_future(asyncio.to_thread(tracker.after, point))
-            observed = await _ended(work)
-            self._of_stopped[call_id] = Observed(observed.changes, observed.left_out)
+            work = asyncio.ensure_future(asyncio.to_thread(_after, tracker, point))
+            self._of_stopped[call_id] = await _ended(work)
             raise
-        observed = await asyncio.to_thread(tracker.after, point)
+        observed = await asyncio.to_thread(_after, tracker, point)
         return replace(
             result,
             changes=(*result.changes, *observed.changes),
@@ -95,7 +91,16 @@ class FileHistory:
                 count_lines=count_changes,
                 cwd=self._cwd,
             )
+            for path in self._files_read():
+                self._tracker.know(self._cwd / path)
         return self._tracker
+
+
+def changes_of(envelope: Envelope) -> tuple[FileChange, ...]:
+    """Return what an event says was done to files."""
+    if isinstance(envelope.event, ToolCallFinished | ToolResultIgnored | HeadMoved):
+        return envelope.event.changes
+    return ()
 
 
 class KeepingFiles:
@@ -113,9 +118,12 @@ class KeepingFiles:
         self._cwd = cwd
         self._note_stopped = note_stopped
         self._kept: dict[str, Kept] = {}
+        self._made_folders: dict[str, int] = {}
 
     async def read(self, path: Path) -> FileContent:
         """Return the file as the user sees it; see the port."""
+        if self._tracker is not None:
+            await asyncio.to_thread(self._tracker.know, path)
         return await self._files.read(path)
 
     async def write(self, path: Path, data: bytes, *, expected_sha256: str | None) -> FileContent:
@@ -123,6 +131,7 @@ class KeepingFiles:
         if self._tracker is None:
             return await self._files.write(path, data, expected_sha256=expected_sha256)
         before = None
+        self._made_folders[shown(path, self._cwd)] = _missing_folders(path)
         if expected_sha256 is not None:
             with suppress(OSError):
                 before = await self._files.read(path)
@@ -167,8 +176,25 @@ class KeepingFiles:
                 "before_mode": kept.before_mode,
                 "after_mode": kept.after_mode,
                 "restorable": kept.restorable,
+                "made_folders": self._made_folders.get(change.path),
             }
         )
+
+
+def _after(tracker: Tracker, point: Point) -> Observed:
+    try:
+        return tracker.after(point)
+    except OSError as error:
+        return Observed((), _not_looked_at(error))
+
+
+def _not_looked_at(error: OSError) -> str:
+    return f"what it did to files is not known: {error.filename}: {error.strerror}"
+
+
+def _missing_folders(path: Path) -> int:
+    """Return how many of the folders above a file a write will have to make."""
+    return sum(1 for _ in takewhile(lambda folder: not folder.exists(), path.parents))
 
 
 async def _ended(work: asyncio.Future[T]) -> T:

@@ -28,7 +28,7 @@ class Following:
 
     async def run(self) -> None:
         """Follow until cancelled; what goes wrong is logged and tried again."""
-        waited = 0.0
+        waited, told = 0.0, ""
         while True:
             await asyncio.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
@@ -38,7 +38,9 @@ class Following:
                     waited = 0.0
                     await self._look_for_owner()
             except AgentError as error:
-                logger.warning("session %s cannot be followed: %s", self._session_id, error)
+                if str(error) != told:
+                    logger.warning("session %s cannot be followed: %s", self._session_id, error)
+                told = str(error)
 
     async def _look(self) -> None:
         try:

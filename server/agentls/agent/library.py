@@ -1,15 +1,25 @@
 """What is done with kept sessions besides working in them: fork, trash, search, export, import."""
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from agentls.agent.file_history import changes_of
 from agentls.agent.recollection import Recollections
 from agentls.agent.session import Session
 from agentls.agent.workspace import Workspace, new_session_id
 from agentls.context.environment import git_branch
-from agentls.errors import AgentError, SessionBusy, SessionExists, StorageError, UnknownSession
+from agentls.errors import (
+    AgentError,
+    LeaseLost,
+    LogConflict,
+    SessionBusy,
+    SessionExists,
+    StorageError,
+    UnknownSession,
+)
 from agentls.protocol.events.conversation import SessionCreated, SessionMeta
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.kept_sessions import SearchHit, SessionImportResult
@@ -46,10 +56,14 @@ class Library:
 
         Raises `UnknownSession`, `UnknownMessage`, and `SessionExists` for an id that is taken.
         """
-        if new_id is not None and self._around.store.has(new_id):
+        taken = new_id is not None and (
+            self._workspace.is_open(new_id) or self._around.store.has(new_id)
+        )
+        if taken:
             raise SessionExists(f"there is a session {new_id!r} already; choose another id")
         if self._workspace.is_open(session_id):
-            await self._workspace.session(session_id).flush()
+            with suppress(LeaseLost, LogConflict):  # what is on disk is copied, whoever owns it
+                await self._workspace.session(session_id).flush()
         kept = await asyncio.to_thread(events, self._around.store, session_id)
         copied = fork(kept, self._meta_of_fork(kept, new_id), message_id)
         try:
@@ -61,7 +75,10 @@ class Library:
 
     async def trash(self, session_id: str) -> None:
         """Move a session to the trash; one that is open is closed. Raises `SessionInUse`."""
+        was_open = self._workspace.is_open(session_id)
         await self._close(session_id)
+        if was_open and not self._around.store.has(session_id):
+            return  # nothing was said in it, so nothing of it is kept
         lease = await asyncio.to_thread(
             self._around.store.leases.acquire, session_id, self._around.owner
         )
@@ -133,7 +150,10 @@ class Library:
         )
 
     async def _write(self, envelopes: tuple[Envelope, ...]) -> None:
-        log = self._around.store.create(envelopes[0].session_id)
+        session_id = envelopes[0].session_id
+        if contents := _contents_of(envelopes):
+            await asyncio.to_thread(self._around.store.contents.refer, session_id, contents)
+        log = self._around.store.create(session_id)
         for envelope in envelopes:
             log.append(envelope)
         await log.flush(durable=True)
@@ -145,6 +165,13 @@ def _whole(store: SessionStore, session_id: str) -> SessionState:
 
     state = load(store, session_id, whole=True).state
     return with_whole_history(state, events(store, session_id))
+
+
+def _contents_of(envelopes: Iterable[Envelope]) -> set[str]:
+    """Return the hashes of what files held, so that they stay for as long as the copy does."""
+    changes = (change for envelope in envelopes for change in changes_of(envelope))
+    hashes = (sha for change in changes for sha in (change.before_sha256, change.after_sha256))
+    return {sha for sha in hashes if sha is not None}
 
 
 def _remove(store: SessionStore, session_id: str) -> None:

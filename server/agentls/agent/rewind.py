@@ -5,10 +5,12 @@ done to files; a redo appends the same for the way back.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from agentls.agent.chat import Chat
+from agentls.agent.file_history import changes_of
 from agentls.agent.surroundings import Surroundings
 from agentls.checkpoints.applying import Outcome, Restorer
 from agentls.checkpoints.present import Look
@@ -18,8 +20,6 @@ from agentls.protocol.content import FileChange, text_of
 from agentls.protocol.events.conversation import (
     HeadMoved,
     RedoPoint,
-    ToolCallFinished,
-    ToolResultIgnored,
     UserMessageReceived,
 )
 from agentls.protocol.events.envelope import Envelope, Origin
@@ -27,6 +27,8 @@ from agentls.protocol.kept_sessions import RewindScope, RewoundFile, SessionRewi
 from agentls.protocol.session_state import SessionState
 from agentls.sessions.chain import replay
 from agentls.sessions.loading import events
+from agentls.state.event_store import Moment
+from agentls.state.reduce import reduce
 from agentls.tools.line_diff import count_changes
 
 
@@ -43,11 +45,12 @@ class _Goal:
 
 
 class Rewinder:
-    """Rewinds one chat."""
+    """Takes one chat back, or forth, once."""
 
     def __init__(self, chat: Chat, surroundings: Surroundings) -> None:
         self._chat = chat
         self._surroundings = surroundings
+        self._heard: list[Envelope] = []
 
     async def rewind(
         self,
@@ -64,9 +67,10 @@ class Rewinder:
         flushing raises.
         """
         self._check_idle()
-        log = await self._events()
-        goal = self._goal_before(message_id, scope, log)
-        return await self._go(goal, log, dry_run=dry_run, force=force, origin=origin)
+        with self._listening():
+            log = await self._events()
+            goal = self._goal_before(message_id, scope, log)
+            return await self._go(goal, log, dry_run=dry_run, force=force, origin=origin)
 
     async def redo(
         self, *, dry_run: bool, force: frozenset[str], origin: Origin | None
@@ -81,9 +85,9 @@ class Rewinder:
         point = state.redo[-1]
         moved = HeadMoved(head=point.head, previous=state.head, reason="redo", redo=state.redo[:-1])
         goal = _Goal(moved, point.changes, None, moves_head=point.head != state.head)
-        return await self._go(
-            goal, await self._events(), dry_run=dry_run, force=force, origin=origin
-        )
+        with self._listening():
+            log = await self._events()
+            return await self._go(goal, log, dry_run=dry_run, force=force, origin=origin)
 
     async def _go(
         self,
@@ -98,9 +102,9 @@ class Rewinder:
         before = len(self._chat.state.history)
         outcome = Outcome()
         if not dry_run:
-            outcome = await self._restorer().apply(steps, forced=force)
+            outcome = await self._restore(goal, steps, force, origin)
         moved = _recorded(goal.moved, tuple(outcome.changes))
-        state = await asyncio.to_thread(self._state_after, log, moved) if goal.moves_head else None
+        state = await self._state_after(log, moved) if goal.moves_head else None
         if not dry_run:
             self._chat.emit(moved, origin=origin, state=state)
         after = len(state.history) if state else before
@@ -111,6 +115,20 @@ class Rewinder:
             messages=abs(before - after),
             files=_files(steps, outcome),
         )
+
+    async def _restore(
+        self, goal: _Goal, steps: Plan, force: frozenset[str], origin: Origin | None
+    ) -> Outcome:
+        """Bring the files back. Cancelled, what was done by then is put on record, to be undone."""
+        made: list[FileChange] = []
+        try:
+            return await self._restorer().apply(steps, forced=force, done=made.append)
+        except asyncio.CancelledError:
+            head = self._chat.state.head
+            if made:
+                stays = HeadMoved(head=head, previous=head, redo=self._chat.state.redo)
+                self._chat.emit(_recorded(stays, tuple(made)), origin=origin)
+            raise
 
     def _goal_before(self, message_id: str, scope: RewindScope, log: Sequence[Envelope]) -> _Goal:
         state = self._chat.state
@@ -147,11 +165,29 @@ class Rewinder:
             count_lines=count_changes,
         )
 
-    def _state_after(self, log: tuple[Envelope, ...], moved: HeadMoved) -> SessionState:
-        now = self._chat.state
+    async def _state_after(self, log: tuple[Envelope, ...], moved: HeadMoved) -> SessionState:
+        """Return where a moved head leads, with what has happened since `log` was read."""
         last = log[-1].model_copy(update={"seq": log[-1].seq + 1, "event": moved})
-        state = replay([*log, last])
+        state = await asyncio.to_thread(replay, [*log, last])
+        now = self._chat.state
+        for envelope in self._heard:
+            if envelope.seq > log[-1].seq:
+                state = reduce(state, envelope)
         return state.model_copy(update={"access": now.access, "storage": now.storage})
+
+    @contextmanager
+    def _listening(self) -> Generator[None]:
+        """Hear of what happens while the log is read and files are brought back."""
+
+        def hear(new: Moment, old: Moment) -> None:
+            if new.envelope is not None:
+                self._heard.append(new.envelope)
+
+        unsubscribe = self._chat.subscribe(hear)
+        try:
+            yield
+        finally:
+            unsubscribe()
 
     async def _events(self) -> tuple[Envelope, ...]:
         await self._chat.flush()
@@ -170,12 +206,7 @@ def _is_prompt(envelope: Envelope, message_id: str) -> bool:
 
 
 def _changes(log: Sequence[Envelope]) -> tuple[FileChange, ...]:
-    return tuple(
-        change
-        for envelope in log
-        if isinstance(envelope.event, ToolCallFinished | ToolResultIgnored | HeadMoved)
-        for change in envelope.event.changes
-    )
+    return tuple(change for envelope in log for change in changes_of(envelope))
 
 
 def _recorded(moved: HeadMoved, changes: tuple[FileChange, ...]) -> HeadMoved:

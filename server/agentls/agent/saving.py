@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 
 from agentls.agent.chat import Chat
 from agentls.agent.surroundings import Surroundings
-from agentls.errors import LeaseLost, LogConflict, LogNotWritten, SessionInUse
+from agentls.errors import LeaseLost, LogConflict, LogNotWritten, SessionInUse, StorageError
 from agentls.protocol.events.storage import (
     Access,
     AccessChanged,
@@ -72,6 +73,19 @@ class Saving:
             accepted=known is not None and known.accepted,
         )
         self._chat.emit(StorageFailed(trouble=trouble))
+
+    async def keep_trying(self) -> None:
+        """Write what waits as soon as it can be, and notice when it cannot. Runs on.
+
+        No step waits for an answer that streams, so nobody else would tell of a disk that fills.
+        """
+        while True:
+            await asyncio.sleep(RETRY_SECONDS)
+            state = self._chat.state
+            waits = state.storage is not None or self._chat.unsaved
+            if waits and state.access.mode == "owner":
+                with suppress(StorageError):  # the state says so
+                    await self.save()
 
     def accept(self) -> None:
         """Let work go on although it cannot be kept just now."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +16,8 @@ from agentls.agent.surroundings import Surroundings
 from agentls.agent.turn import Turn, finish_turn
 from agentls.errors import (
     EmptyPrompt,
+    LogNotWritten,
+    SessionBusy,
     SessionClosed,
     SessionReadOnly,
     StorageError,
@@ -74,7 +77,9 @@ class Session:
         self._worker: asyncio.Task[None] | None = None
         self._syncing: asyncio.Task[None] | None = None
         self._tenure = tenure
-        upkeep = following.run() if following else self._beat()
+        self._following = following
+        self._rewinding = False
+        upkeep = following.run() if following else self._keep_up()
         self._upkeep = asyncio.create_task(upkeep, name=f"upkeep {self.id}")
         self._closed = False
 
@@ -94,10 +99,11 @@ class Session:
         return self._chat.now
 
     @property
-    def is_left_by_owner(self) -> bool:
-        """Whether it is only followed here, and nobody is its owner any more."""
+    def is_stale(self) -> bool:
+        """Whether it is read-only here, and is to be loaded anew to be worked in or followed."""
         access = self.state.access
-        return access.mode == "follower" and access.owner is None
+        is_lost = self._following is None
+        return access.mode == "follower" and (is_lost or access.owner is None)
 
     def subscribe(self, listener: MomentListener) -> Callable[[], None]:
         """Call `listener` after every event, in order; returns the way out."""
@@ -121,6 +127,7 @@ class Session:
         `EmptyPrompt`, and what `ModelCatalog.resolve` raises where no model can answer it.
         """
         self._check_open()
+        self._check_no_rewind()
         if not text.strip():
             raise EmptyPrompt("the prompt has no text; write what the agent should do")
         self._surroundings.catalog.resolve(self.state.model.effective or "")
@@ -138,6 +145,7 @@ class Session:
 
     def cancel(self, turn_id: str, *, origin: Origin | None = None) -> bool:
         """Stop the turn of this id, running or queued; return whether there was one."""
+        self._check_open()
         if any(item.id == turn_id for item in self.state.queue):
             self.remove_queued(turn_id, origin=origin)
             return True
@@ -149,6 +157,7 @@ class Session:
 
     def remove_queued(self, item_id: str, *, origin: Origin | None = None) -> None:
         """Take a prompt out of the queue. Raises `UnknownQueueItem`."""
+        self._check_open()
         if not any(item.id == item_id for item in self.state.queue):
             raise UnknownQueueItem(f"no prompt {item_id!r} waits in the queue of {self.id}")
         self._chat.emit(PromptDequeued(item_id=item_id, reason="removed"), origin=origin)
@@ -217,10 +226,10 @@ class Session:
         origin: Origin | None = None,
     ) -> SessionRewindResult:
         """Go back to before a prompt; see `Rewinder.rewind`."""
-        self._check_open()
-        result = await self._rewinder().rewind(
-            message_id, scope, dry_run=dry_run, force=force, origin=origin
-        )
+        with self._alone():
+            result = await self._rewinder().rewind(
+                message_id, scope, dry_run=dry_run, force=force, origin=origin
+            )
         await self.save(durable=True)
         return result
 
@@ -232,10 +241,21 @@ class Session:
         origin: Origin | None = None,
     ) -> SessionRewindResult:
         """Undo the last rewind; see `Rewinder.redo`."""
-        self._check_open()
-        result = await self._rewinder().redo(dry_run=dry_run, force=force, origin=origin)
+        with self._alone():
+            result = await self._rewinder().redo(dry_run=dry_run, force=force, origin=origin)
         await self.save(durable=True)
         return result
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Keep prompts and other rewinds out while one is done."""
+        self._check_open()
+        self._check_no_rewind()
+        self._rewinding = True
+        try:
+            yield
+        finally:
+            self._rewinding = False
 
     def _rewinder(self) -> "Rewinder":
         # Imported when it is needed: an editor waits for the server's start.
@@ -274,13 +294,27 @@ class Session:
         await self.idle()
         if self._syncing is not None:
             await asyncio.wait([self._syncing])
-        self._upkeep.cancel()
-        await asyncio.wait([self._upkeep])
         try:
             await self._chat.aclose()
-        finally:
-            if self._tenure is not None:
-                await asyncio.to_thread(self._tenure.release)
+        except LogNotWritten:
+            self._closed = False  # what is not written is not let go of
+            raise
+        except StorageError:
+            await self._let_go()
+            raise
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        self._upkeep.cancel()
+        await asyncio.wait([self._upkeep])
+        if self._tenure is not None:
+            await asyncio.to_thread(self._tenure.release)
+
+    async def _keep_up(self) -> None:
+        """Do what a session needs for as long as it is open here."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._beat())
+            group.create_task(self._saving.keep_trying())
 
     async def _beat(self) -> None:
         """Show, for as long as the session is open, that its owner lives."""
@@ -332,6 +366,10 @@ class Session:
                 turn.stop()  # cancelled before its first step, it could not do so itself
         finally:
             self._turn = self._turn_task = None
+
+    def _check_no_rewind(self) -> None:
+        if self._rewinding:
+            raise SessionBusy(f"session {self.id} is being rewound; try again in a moment")
 
     def _check_open(self) -> None:
         if self._closed:

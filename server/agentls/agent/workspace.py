@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+from contextlib import suppress
 
 from agentls.agent.chat import Chat
 from agentls.agent.effects import Effect, Effects, SettingsWrites
@@ -11,7 +12,14 @@ from agentls.agent.session import Session
 from agentls.agent.surroundings import Surroundings
 from agentls.agent.turn import tool_specs
 from agentls.context.environment import git_branch, platform_name, shell_name
-from agentls.errors import AgentError, SessionInUse, StorageError, UnknownSession
+from agentls.errors import (
+    AgentError,
+    LeaseLost,
+    LogConflict,
+    SessionInUse,
+    StorageError,
+    UnknownSession,
+)
 from agentls.llm.catalog import DEFAULT_MODEL
 from agentls.protocol.app_state import AppState
 from agentls.protocol.events.app import (
@@ -84,11 +92,12 @@ class Workspace:
         """
         async with self._opening:
             open_here = self._sessions.get(session_id)
-            if open_here is not None and not open_here.is_left_by_owner:
+            if open_here is not None and not await self._is_stale(open_here):
                 return open_here
             session = await self._load(session_id, follow=follow, wake=wake)
             if open_here is not None:
-                await open_here.aclose()
+                with suppress(StorageError):  # another process owns what it could not write
+                    await open_here.aclose()
             return self._opened(session)
 
     def session(self, session_id: str) -> Session:
@@ -121,7 +130,10 @@ class Workspace:
     async def close_session(self, session_id: str) -> None:
         """Take a session out of memory. Raises `UnknownSession` and `LogNotWritten`."""
         session = self.session(session_id)
-        await session.aclose()
+        try:
+            await session.aclose()
+        except (LeaseLost, LogConflict) as error:
+            self._warn(str(error))  # what it holds can never be written from here
         del self._sessions[session_id]
         self.app.emit(SessionLeft(session_id=session_id))
 
@@ -135,15 +147,17 @@ class Workspace:
 
     async def aclose(self) -> None:
         """Close every session and write what is left; what cannot be written is logged."""
-        for session in tuple(self._sessions.values()):
-            try:
-                await session.aclose()
-            except StorageError as error:
-                self._warn(str(error))
+        await asyncio.gather(*(self._end(session) for session in self._sessions.values()))
         self._sessions.clear()
         await asyncio.to_thread(self._around.store.close)
         await self.settings_writes.flush()
         await self._around.catalog.aclose()
+
+    async def _end(self, session: Session) -> None:
+        try:
+            await session.aclose()
+        except StorageError as error:
+            self._warn(f"session {session.id} cannot be closed: {error}")
 
     def notice(self, level: str, message: str) -> None:
         """Tell every client something that belongs to no session; no more than once in a row."""
@@ -163,6 +177,16 @@ class Workspace:
     def _warn(self, message: str) -> None:
         logger.error("%s", message)
         self.notice("error", message)
+
+    async def _is_stale(self, session: Session) -> bool:
+        """Whether it is to be loaded anew; of an owner it is asked now whether it lives."""
+        if session.is_stale or session.state.access.mode == "owner":
+            return session.is_stale
+        leases = self._around.store.leases
+        try:
+            return await asyncio.to_thread(leases.holder, session.id) is None
+        except StorageError:
+            return False
 
     async def _load(self, session_id: str, *, follow: bool, wake: bool) -> Session:
         if not self._around.store.has(session_id):

@@ -217,7 +217,9 @@ class FolderContents:
         except FileNotFoundError:
             if not make:
                 raise
-            self.folder.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
+            # Not further up: a project that was moved or deleted is not made again.
+            self.folder.parent.mkdir(exist_ok=True, mode=FOLDER_MODE)
+            self.folder.mkdir(exist_ok=True, mode=FOLDER_MODE)
             folder = open_folder(self.folder)
         try:
             if make:

@@ -190,9 +190,16 @@ class Tracker:
     def _look(self) -> Seen:
         self._last_scan = scan(self._roots, self._last_scan, self._limits.scan)
         others = {
-            path: stamp_of(path) for path in self._known if self._last_scan.stamp(path) is None
+            path: self._stamp_of_own(path)
+            for path in self._known
+            if self._last_scan.stamp(path) is None
         }
         return Seen(self._last_scan, others)
+
+    def _stamp_of_own(self, path: str) -> Stamp | None:
+        """Return the stamp of a file; None where a folder on the way is a link by now."""
+        folder, _, name = path.rpartition("/")
+        return stamp_of(path) if self._own_name(folder) == folder and name else None
 
     def _catch_up(self, seen: Seen, seconds: float) -> str | None:
         deadline = time.monotonic() + seconds

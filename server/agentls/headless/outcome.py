@@ -19,6 +19,7 @@ from agentls.errors import (
     InvalidRequest,
     LogUnreadable,
     NotFound,
+    SessionInUse,
     TryAgainLater,
     WorkspaceUnusable,
 )
@@ -78,7 +79,7 @@ def outcome_of_error(error: Exception) -> Outcome:
     """Return how a run ends that an error stopped before or between its turns."""
     if not isinstance(error, AgentError):
         return _failed("failed", f"a fault in agentls: {type(error).__name__}: {error}")
-    if isinstance(error, TryAgainLater):
+    if isinstance(error, TryAgainLater | SessionInUse):
         return _failed("failed", str(error), EXIT_RETRY)
     if isinstance(error, _USAGE_ERRORS):
         return _failed("usage", str(error), EXIT_USAGE)

@@ -1,7 +1,7 @@
 """The documents that editors hold open, for who must not change a file behind their back."""
 
+import asyncio
 import codecs
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -11,13 +11,14 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
+from agentls.lsp.documents import lines_of
 from agentls.lsp.rpc import protocol_of
 
 ANSWER_SECONDS = 10.0
 """How long an editor may take to apply an edit."""
-
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
-"""A line as LSP has it: U+2028 and its like end none."""
+TELL_SECONDS = 2.0
+"""How long, when it has applied one, it may take to tell of the change."""
+LOOK_SECONDS = 0.01
 
 
 class EditorBuffers:
@@ -27,7 +28,7 @@ class EditorBuffers:
         self._servers = servers
 
     def text(self, path: Path) -> bytes | None:
-        """Return what an editor shows of the file, as bytes; None where none has it open."""
+        """Return what an editor shows of the file, as it would be saved; None: it is not open."""
         found = self._find(path)
         return _bytes_of(found[1], path) if found else None
 
@@ -44,7 +45,7 @@ class EditorBuffers:
             text = data.removeprefix(codecs.BOM_UTF8).decode()
         except UnicodeDecodeError:
             return False
-        edit = types.WorkspaceEdit(document_changes=[_whole_edit(document, text)])
+        edit = _edit(server, document, text)
         params = types.ApplyWorkspaceEditParams(edit=edit, label="agentls: rewind")
         try:
             answer = await protocol_of(server).ask(
@@ -52,7 +53,10 @@ class EditorBuffers:
             )
         except (TimeoutError, ConnectionError, JsonRpcException):
             return False
-        return isinstance(answer, types.ApplyWorkspaceEditResult) and answer.applied
+        if not isinstance(answer, types.ApplyWorkspaceEditResult) or not answer.applied:
+            return False
+        await _told(document, text)
+        return True
 
     def _find(self, path: Path) -> tuple[LanguageServer, TextDocument] | None:
         for server in self._servers():
@@ -67,24 +71,41 @@ class EditorBuffers:
 
 def _can_edit(server: LanguageServer) -> bool:
     workspace = server.client_capabilities.workspace
-    if workspace is None or not workspace.apply_edit:
-        return False
-    return workspace.workspace_edit is not None and bool(workspace.workspace_edit.document_changes)
+    return workspace is not None and bool(workspace.apply_edit)
+
+
+def _edit(server: LanguageServer, document: TextDocument, text: str) -> types.WorkspaceEdit:
+    """Return the edit, bound to the document's version where the editor can do that."""
+    workspace = server.client_capabilities.workspace
+    changed = _whole_edit(document, text)
+    if workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes:
+        return types.WorkspaceEdit(document_changes=[changed])
+    edits = [edit for edit in changed.edits if isinstance(edit, types.TextEdit)]
+    return types.WorkspaceEdit(changes={document.uri: edits})
+
+
+async def _told(document: TextDocument, text: str) -> None:
+    """Wait until the editor has told of the change it made; some answer first."""
+    waited = 0.0
+    while document.source != text and waited < TELL_SECONDS:
+        await asyncio.sleep(LOOK_SECONDS)
+        waited += LOOK_SECONDS
 
 
 def _bytes_of(document: TextDocument, path: Path) -> bytes:
     """Return the document as its file would hold it; an editor shows no byte order mark."""
+    text = document.source.encode()
     try:
-        on_disk = path.read_bytes()
+        with path.open("rb") as file:
+            mark = file.read(len(codecs.BOM_UTF8))
     except OSError:
-        return document.source.encode()
-    shown = on_disk.removeprefix(codecs.BOM_UTF8)
-    return on_disk if shown == document.source.encode() else document.source.encode()
+        return text
+    return mark + text if mark == codecs.BOM_UTF8 else text
 
 
 def _whole_edit(document: TextDocument, text: str) -> types.TextDocumentEdit:
     """Return the edit that makes `text` of the document, leaving lines alone that stay."""
-    before, after = _LINE.findall(document.source), _LINE.findall(text)
+    before, after = lines_of(document.source), lines_of(text)
     head = 0
     while head < min(len(before), len(after)) and before[head] == after[head]:
         head += 1

@@ -16,6 +16,7 @@ from agentls.agent.workspace import Workspace
 from agentls.errors import InvalidRequest
 from agentls.lsp.client import Client, name_of, options_of, view_from
 from agentls.lsp.connection import serve_stdio
+from agentls.lsp.documents import Documents
 from agentls.lsp.handlers import Handlers
 from agentls.lsp.host import OpenWorkspace, SharedAgent
 from agentls.lsp.joining import Joining
@@ -50,6 +51,12 @@ class ServerProtocol(AgentProtocol):
         """Answer `initialize`; pygls runs the server's own handler on the way."""
         result = yield from super().lsp_initialize(params)
         server = cast(AgentServer, self._server)
+        self._workspace = Documents(
+            self._workspace and self._workspace.root_uri,
+            types.TextDocumentSyncKind.Incremental,
+            params.workspace_folders or [],
+            result.capabilities.position_encoding,
+        )
         ours = server.server_options.model_dump(by_alias=True)
         result.capabilities.experimental = {"agentls": ours}
         return result

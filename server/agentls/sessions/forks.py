@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from agentls.errors import UnknownMessage
+from agentls.protocol.events.approvals import ApprovalAnswered, ApprovalRequested
 from agentls.protocol.events.conversation import (
     ConversationCompacted,
     ForkOrigin,
@@ -11,6 +12,7 @@ from agentls.protocol.events.conversation import (
     PromptQueued,
     SessionCreated,
     SessionMeta,
+    ToolCallFinished,
     UsageRecorded,
 )
 from agentls.protocol.events.envelope import Envelope
@@ -34,12 +36,25 @@ def fork(
     if message_id is not None:
         kept = _up_to(kept, message_id)
     branch = [e for e in select_branch(kept) if not isinstance(e.event, LEFT_BEHIND)]
+    finished = {e.event.call_id for e in branch if isinstance(e.event, ToolCallFinished)}
+    branch = [e for e in branch if not _is_open_question(e, finished)]
     head = next((e.event.id for e in reversed(branch) if isinstance(e.event, MessageEvent)), None)
     if head is None:
         raise UnknownMessage("the conversation has no message yet: there is nothing to fork")
     origin = ForkOrigin(session_id=kept[0].session_id, message_id=head)
     born = meta.model_copy(update={"forked_from": origin})
     return restamped(_linked([_begun(envelope, born) for envelope in branch]), born.id)
+
+
+def _is_open_question(envelope: Envelope, finished: set[str]) -> bool:
+    """Whether it is about an approval that waits: it is answered where it was asked, and once."""
+    match envelope.event:
+        case ApprovalRequested() as asked:
+            return asked.approval.call_id not in finished
+        case ApprovalAnswered() as answered:
+            return answered.call_id not in finished
+        case _:
+            return False
 
 
 def _linked(envelopes: list[Envelope]) -> list[Envelope]:

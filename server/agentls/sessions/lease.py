@@ -86,7 +86,9 @@ class FolderLeases:
         path = self._path(session_id)
         claimant = Claimant(path, owner.for_new_lease())
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Not what they lie in: where that is gone, the project was moved or deleted.
+            self._folder.parent.mkdir(exist_ok=True, mode=0o700)
+            self._folder.mkdir(exist_ok=True, mode=0o700)
             claimant.take()
         except Held as held:
             raise _in_use(session_id, held.owner) from None
@@ -139,7 +141,7 @@ class FolderLease:
         """Return the error to raise; see the port."""
         return LeaseLost(
             f"session {self._session_id} is not written from here any more: {self._reason()}. What "
-            "was not written is in memory; fork the session to keep it."
+            "was not written is seen here alone; fork the session to go on from what is on disk."
         )
 
     def beat(self) -> None:

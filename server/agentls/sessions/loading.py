@@ -8,7 +8,7 @@ from functools import partial
 
 import orjson
 
-from agentls.errors import LogUnreadable
+from agentls.errors import LogUnreadable, UnknownSession
 from agentls.protocol.events.conversation import SessionCreated, SessionMeta
 from agentls.protocol.events.envelope import MAIN_CHAT, Envelope
 from agentls.protocol.events.storage import LogDamage
@@ -115,7 +115,7 @@ class _Loading:
         branch = choose(read.rows, read.links, complete=raw.complete)
         if branch.leads_elsewhere:
             return None
-        self._refuse_empty(read)
+        self._refuse_empty(raw, read)
         state, rest = self._begun(read, branch)
         found = survey(state, read.rows, branch, rest)
         state = assembled(state, found, read.rows, branch, rest, self._envelopes, self._open_turns)
@@ -132,8 +132,9 @@ class _Loading:
         )
 
     def events(self) -> tuple[Envelope, ...]:
-        read = self._read(self._store.read(self._session_id, self._chat_id, whole=True))
-        self._refuse_empty(read)
+        raw = self._store.read(self._session_id, self._chat_id, whole=True)
+        read = self._read(raw)
+        self._refuse_empty(raw, read)
         found = self._validated(read)
         if found and isinstance(found[0].event, SessionCreated):
             return found
@@ -153,12 +154,18 @@ class _Loading:
     def _read(self, raw: RawLog) -> ReadLog:
         return read_log(raw, self._session_id, self._chat_id, self._blob)
 
-    def _refuse_empty(self, read: ReadLog) -> None:
-        if not read.rows:
-            raise LogUnreadable(
-                f"the log of session {self._session_id} holds no event that can be read, so there "
-                "is nothing to open; it is left as it is"
+    def _refuse_empty(self, raw: RawLog, read: ReadLog) -> None:
+        if read.rows:
+            return
+        if not _has_lines(raw):
+            raise UnknownSession(
+                f"nothing was kept of session {self._session_id} before the process that began it "
+                "ended"
             )
+        raise LogUnreadable(
+            f"the log of session {self._session_id} holds no event that can be read, so there is "
+            "nothing to open; it is left as it is"
+        )
 
     def _begun(self, read: ReadLog, branch: Branch) -> tuple[SessionState, list[int]]:
         """Return the state that the branch begins with, and the places of the rows that follow."""
@@ -231,6 +238,13 @@ class _Loading:
             _moved(place, before - UNCOUNTED) if place.line >= UNCOUNTED else place
             for place in damage
         ]
+
+
+def _has_lines(raw: RawLog) -> bool:
+    """Whether the log holds more than a header and a line that was cut off."""
+    lines = (raw.header, *raw.lines)
+    whole = lines[:-1] if raw.torn else lines
+    return any(line.strip() and not line.startswith(b'{"log":') for line in whole)
 
 
 def _moved(place: LogDamage, by: int) -> LogDamage:

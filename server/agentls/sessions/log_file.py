@@ -145,7 +145,7 @@ class LogFile:
         """Open the file for the first time, and put before `batch` what must stand there."""
         fd, size = self._open_path()
         try:
-            if size and self._after is None:
+            if self._after is None and _holds_more_than_a_beginning(fd, size):
                 raise LogConflict(
                     f"{self._path} is there already, and was not written from here; it is left as "
                     "it is. Begin a session with another id."
@@ -358,6 +358,14 @@ def _lines(fd: int, start: int, end: int) -> Iterator[bytes]:
 
 def _seq(line: bytes) -> int:
     return _number(line, "seq")
+
+
+def _holds_more_than_a_beginning(fd: int, size: int) -> bool:
+    """Whether there is a whole line besides headers: a first write that was cut off leaves none."""
+    if size > _TAIL_BYTES:
+        return True
+    whole = os.pread(fd, size, 0).split(b"\n")[:-1]
+    return any(line.strip() and not line.startswith(b'{"log":') for line in whole)
 
 
 def _number(line: bytes, name: str) -> int:

@@ -31,21 +31,30 @@ class Tenure:
 
     def still_mine(self) -> bool:
         """Whether this process may write; see `Fence`. Raises `LogNotWritten` to be tried again."""
-        if self._lease is None:
-            if self._released:
-                return False
-            try:
-                self.take()
-            except SessionInUse as error:
-                self._refused = str(error)
-                return False
-            except StorageError as error:
-                raise LogNotWritten(str(error)) from error
+        if self._lease is not None and self._lease.still_mine():
+            return True
+        if self._released:
+            return False
+        try:
+            return self._taken_again()
+        except SessionInUse as error:
+            self._refused = str(error)
+            return False
+        except StorageError as error:
+            raise LogNotWritten(str(error)) from error
+
+    def _taken_again(self) -> bool:
+        """Take the lease, also one whose file was deleted: nobody has it then.
+
+        Whether somebody had it in between is seen from the log, which would hold later events.
+        """
+        if self._leases.holder(self._session_id) is None:
+            self._lease = self._leases.acquire(self._session_id, self._owner)
         return self._lease is not None and self._lease.still_mine()
 
     def lost(self) -> LeaseLost:
         """Return the error to raise where it is not mine; it says whose it is."""
-        if self._lease is not None:
+        if self._refused is None and self._lease is not None:
             return self._lease.lost()
         return LeaseLost(self._refused or f"session {self._session_id} is not open here")
 

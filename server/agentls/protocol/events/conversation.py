@@ -229,7 +229,7 @@ class ToolResultIgnored(RecordEvent):
     type: Literal["toolResultIgnored"] = "toolResultIgnored"
     call_id: str
     why: Literal["duplicate", "late", "unknown"]
-    """`duplicate`: the call has a result. `late`: its turn is over. `unknown`: no such call."""
+    """`duplicate`: the call has one. `late`: it is an earlier answer's. `unknown`: no such call."""
     outcome: CallOutcome
     summary: str
     content: tuple[ContentBlock, ...]

@@ -96,7 +96,7 @@ class SqliteLease:
             why = str(error)
         return LeaseLost(
             f"session {self._session_id} is not written from here any more: {why}. What was not "
-            "written is in memory; fork the session to keep it."
+            "written is seen here alone; fork the session to go on from what is on disk."
         )
 
     def beat(self) -> None:
