@@ -132,7 +132,8 @@ async def _check(
         kept = {envelope.seq: envelope for envelope in events(store, "s1")}
     except UnknownSession:
         counts.before_anything += 1
-        counts.lost += [f"{folder}: no log, but {what}" for what in (*acknowledged, *(told if begun else ()))]
+        promised = [*acknowledged, *(told if begun else ())]
+        counts.lost += [f"{folder}: no log, but {what}" for what in promised]
         return
     counts.torn += not log.read_bytes().endswith(b"\n")
     counts.told += len(told)

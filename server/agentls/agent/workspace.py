@@ -112,6 +112,8 @@ class Workspace:
         self, *, tag: str | None = None, trashed: bool = False
     ) -> tuple[SessionSummary, ...]:
         """Return the sessions that are kept, or trashed, newest first; with `tag`, those alone."""
+        # A list is read from the disk, and is to show what was done here a moment ago.
+        await asyncio.to_thread(self._around.store.write_ahead)
         kept = await asyncio.to_thread(self._around.store.list, trashed=trashed)
         return tuple(
             summary.model_copy(update={"open": summary.id in self._sessions})

@@ -174,7 +174,7 @@ class _Chain:
 
     def _before(self, place: int, row: Row) -> int | None:
         if row.parent is None:
-            return None
+            return None if row.type == BOUNDARY else self._before_a_first(row)
         before = self.places.get(row.parent)
         if before is not None:
             if self.rows[before].kind == "unknown":
@@ -188,6 +188,13 @@ class _Chain:
         else:
             missing = f"the message before this one, {row.parent}, is missing or comes later"
         self._tell(row, f"{missing}; joined to the message before it in the log")
+        return self.head
+
+    def _before_a_first(self, row: Row) -> int | None:
+        """Return what a message follows that names none: none, where a conversation begins."""
+        if self.head is not None:
+            what = "a message names none before it, although a conversation had begun"
+            self._tell(row, f"{what}; joined to the message before it in the log")
         return self.head
 
     def _logically_before(self, row: Row, detail: Boundary) -> int | None:

@@ -82,6 +82,9 @@ class _Writer:
         for node in self._chat.tree.nodes:
             before = self._states[previous if node.missing else node.parent]
             before = before.model_copy(update={"usage": usage})
+            if node.parent is None and previous and not node.missing and node.kind != "boundary":
+                # Another beginning is as after a rewind to the start; else it would be damage.
+                self.put(HeadMoved(head=None, previous=previous), node.lines[0].at)
             self._states[node.id] = self._node(node, before)
             usage = self._states[node.id].usage  # what was paid counts on every branch
             previous = node.id
