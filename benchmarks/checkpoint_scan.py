@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from driver import SubjectFailed
 from table import Row, render
 
 from agentls.checkpoints.contents import FolderContents
@@ -40,13 +41,17 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=FILES, help="how many files the tree has")
     arguments = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    rows = make_rows(pairs=7 if arguments.quick else 21, files=arguments.files)
+    try:
+        rows = measure(pairs=7 if arguments.quick else 21, files=arguments.files)
+    except SubjectFailed as failure:
+        print(f"No table: {failure}", file=sys.stderr)
+        return 1
     print(render(rows))
     print(f"\nload average of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     return 0
 
 
-def make_rows(*, pairs: int = 21, files: int = FILES) -> list[Row]:
+def measure(*, pairs: int = 21, files: int = FILES) -> list[Row]:
     """Make a tree, measure, and return the rows for the table."""
     with tempfile.TemporaryDirectory(prefix="agentls-bench-") as name:
         folder = Path(name).resolve()
@@ -55,7 +60,7 @@ def make_rows(*, pairs: int = 21, files: int = FILES) -> list[Row]:
         git = _Subject(lambda: _git_status(root))
         before = scan([str(root)])
         if before.files != files + 1 or before.left_out:
-            raise SystemExit(f"the scan saw {before.files} files; left out: {before.left_out}")
+            raise SubjectFailed(f"the scan saw {before.files} files; left out: {before.left_out}")
         again = _Subject(lambda: _seen(scan([str(root)], before), files))
         first = _Subject(lambda: _seen(scan([str(root)]), files))
         command = _Subject(_command(root, folder / "store"))
@@ -123,12 +128,12 @@ def _cpu() -> float:
 def _git_status(root: Path) -> None:
     finished = subprocess.run(STATUS, cwd=root, check=True, capture_output=True)
     if finished.stdout:
-        raise SystemExit(f"git sees changes: {finished.stdout[:200]!r}")
+        raise SubjectFailed(f"git sees changes: {finished.stdout[:200]!r}")
 
 
 def _seen(found: Scan, files: int) -> None:
     if found.files != files + 1:
-        raise SystemExit(f"the scan saw {found.files} files")
+        raise SubjectFailed(f"the scan saw {found.files} files")
 
 
 def _command(root: Path, store: Path) -> Callable[[], None]:
@@ -142,7 +147,7 @@ def _command(root: Path, store: Path) -> Callable[[], None]:
 
     def around() -> None:
         if tracker.after(tracker.before()).changes:
-            raise SystemExit("a command that did nothing has changes")
+            raise SubjectFailed("a command that did nothing has changes")
 
     return around
 

@@ -20,12 +20,17 @@ QUERIES = ("session", "return self", "floor of the benchmark", "frobnicate", "me
 
 def main() -> int:
     arguments = _arguments()
+    print(render(measure(messages=arguments.messages, readings=arguments.readings)))
+    return 0
+
+
+def measure(*, messages: int = 10_000, readings: int = 5) -> list[Row | Fact]:
+    """Return the rows on the search index, for the table of all."""
     with tempfile.TemporaryDirectory(prefix="agentls-search-") as name:
         folder = Path(name)
         log = folder / "s1.jsonl"
-        log.write_bytes(_log(arguments.messages))
-        print(render(_measure(folder, log, arguments.readings)))
-    return 0
+        log.write_bytes(_log(messages))
+        return _measure(folder, log, readings)
 
 
 def _arguments() -> argparse.Namespace:

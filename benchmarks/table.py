@@ -51,6 +51,7 @@ class Fact:
     found: str
 
 
+NOT_MET = "NOT MET"
 HEADER = ("", "floor", "ours", "ours/floor", "quartiles", "cpu", "target", "")
 
 
@@ -64,6 +65,26 @@ def render(rows: Sequence[Row | Fact]) -> str:
         f"{row.name}: {row.found} -> {_verdict(row.met)}" for row in rows if isinstance(row, Fact)
     ]
     return "\n".join([*lines, "", *facts])
+
+
+def shortfalls(rows: Sequence[Row | Fact]) -> str:
+    """Return the closing list: what is not met, and what this run could not tell."""
+    missed = [line for row in rows if (line := _missed(row))]
+    unclear = [row for row in rows if isinstance(row, Row) and row.verdict == "unclear"]
+    lines = ["Not met:", *missed] if missed else ["Not met: nothing"]
+    if unclear:
+        lines += ["Unclear:", *(f"  {_reached(row)}" for row in unclear)]
+    return "\n".join(lines)
+
+
+def _missed(row: Row | Fact) -> str:
+    if isinstance(row, Fact):
+        return "" if row.met else f"  {row.name}: {row.found}"
+    return f"  {_reached(row)}" if row.verdict == NOT_MET else ""
+
+
+def _reached(row: Row) -> str:
+    return f"{row.name.strip()}: {row.ratio:.2f}, target {_target(row)}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -102,4 +123,4 @@ def _aligned(line: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _verdict(met: bool) -> str:
-    return "met" if met else "NOT MET"
+    return "met" if met else NOT_MET
