@@ -17,7 +17,8 @@ from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.events.kinds import EphemeralEvent
 from agentls.protocol.history import Answer, UserMessage
 from agentls.sessions.folder import FolderStore
-from agentls.sessions.loading import LoadedSession, events, load
+from agentls.sessions.loaded import LoadedSession
+from agentls.sessions.loading import events, load
 from tests.e2e.observed import SECONDS, scripted
 from tests.support.agents import open_agent
 from tests.support.api_rules import violations

@@ -13,7 +13,8 @@ from agentls.protocol.events.conversation import PromptQueued, SessionMeta, User
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.events.storage import LogDamage
 from agentls.protocol.history import Gap
-from agentls.sessions.loading import MOST_DAMAGE, LoadedSession, events, load, new_events
+from agentls.sessions.loaded import LoadedSession
+from agentls.sessions.loading import MOST_DAMAGE, events, load, new_events
 from agentls.sessions.records import BLOB_BYTES, envelope_line, header_line
 from tests.support.lives import Life
 from tests.support.logs import OneLog, log_of

@@ -21,7 +21,7 @@ from agentls.protocol.events.conversation import (
 from agentls.protocol.events.envelope import Envelope, Origin, SessionEvents
 from agentls.protocol.events.kinds import EphemeralEvent
 from agentls.protocol.session_state import SessionState
-from agentls.sessions.loading import LoadedSession
+from agentls.sessions.loaded import LoadedSession
 from agentls.sessions.store import SessionLog
 from agentls.state.event_store import EventStore, Moment, MomentListener, timestamp
 from agentls.state.selectors import summary

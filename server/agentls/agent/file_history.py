@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agentls.agent.surroundings import Surroundings
-from agentls.checkpoints.tracker import Kept, Observed, Point, Tracker
+from agentls.checkpoints.observed import Kept, Observed, Point
 from agentls.protocol.content import FileChange
 from agentls.protocol.events.conversation import HeadMoved, ToolCallFinished, ToolResultIgnored
 from agentls.protocol.events.envelope import Envelope
@@ -18,6 +18,9 @@ from agentls.tools.line_diff import count_changes
 from agentls.tools.paths import shown
 from agentls.tools.tool import ToolResult
 from agentls.tools.write import change_of
+
+if TYPE_CHECKING:
+    from agentls.checkpoints.tracker import Tracker
 
 T = TypeVar("T")
 Run = Callable[[], Awaitable[ToolResult]]
@@ -82,8 +85,11 @@ class FileHistory:
     def _cwd(self) -> Path:
         return self._surroundings.cwd
 
-    def _made_tracker(self) -> Tracker | None:
+    def _made_tracker(self) -> "Tracker | None":
         if self._tracker is None and self._surroundings.keeps_contents:
+            # Imported for the first call: an editor waits for the server's start.
+            from agentls.checkpoints.tracker import Tracker
+
             self._tracker = Tracker(
                 self._surroundings.roots,
                 self._surroundings.store.contents,
@@ -109,7 +115,7 @@ class KeepingFiles:
     def __init__(
         self,
         files: Files,
-        tracker: Tracker | None,
+        tracker: "Tracker | None",
         cwd: Path,
         note_stopped: Callable[[FileChange], None],
     ) -> None:
@@ -123,7 +129,7 @@ class KeepingFiles:
     async def read(self, path: Path) -> FileContent:
         """Return the file as the user sees it; see the port."""
         if self._tracker is not None:
-            await asyncio.to_thread(self._tracker.know, path)
+            self._tracker.know(path)
         return await self._files.read(path)
 
     async def write(self, path: Path, data: bytes, *, expected_sha256: str | None) -> FileContent:
@@ -150,12 +156,12 @@ class KeepingFiles:
         return tuple(self._completed(change) for change in changes)
 
     def _keep(
-        self, tracker: Tracker, path: Path, before: FileContent | None, after: FileContent
+        self, tracker: "Tracker", path: Path, before: FileContent | None, after: FileContent
     ) -> None:
         kept = tracker.keep(path, before.data if before else None, after.data)
         self._kept[shown(path, self._cwd)] = kept
 
-    def _look_after(self, tracker: Tracker, path: Path, before: FileContent | None) -> None:
+    def _look_after(self, tracker: "Tracker", path: Path, before: FileContent | None) -> None:
         """Note what a write has done that was stopped."""
         try:
             after = FileContent.of(path.read_bytes())
@@ -181,7 +187,7 @@ class KeepingFiles:
         )
 
 
-def _after(tracker: Tracker, point: Point) -> Observed:
+def _after(tracker: "Tracker", point: Point) -> Observed:
     try:
         return tracker.after(point)
     except OSError as error:

@@ -7,7 +7,8 @@ from agentls.agent.chat import Chat
 from agentls.errors import AgentError
 from agentls.protocol.events.conversation import HeadMoved
 from agentls.protocol.events.storage import Access, AccessChanged
-from agentls.sessions.loading import LoadedSession, load, new_events
+from agentls.sessions.loaded import LoadedSession
+from agentls.sessions.loading import load, new_events
 from agentls.sessions.store import SessionStore
 
 POLL_SECONDS = 0.25

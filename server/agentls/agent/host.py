@@ -1,9 +1,11 @@
 """The port to whoever hosts the agent: an editor, a script, a test."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from agentls.checkpoints.present import OpenBuffers
 from agentls.tools.files import Files
+
+if TYPE_CHECKING:
+    from agentls.checkpoints.present import OpenBuffers
 
 
 class Host(Protocol):
@@ -15,7 +17,7 @@ class Host(Protocol):
         ...
 
     @property
-    def buffers(self) -> OpenBuffers:
+    def buffers(self) -> "OpenBuffers":
         """The files that the user has open in an editor."""
         ...
 

@@ -27,7 +27,6 @@ from agentls.llm.catalog import ModelCatalog
 from agentls.permissions.rules import check_rule
 from agentls.protocol.tool_calls import Mode
 from agentls.sessions.folder import FolderStore
-from agentls.sessions.memory import MemoryStore
 from agentls.sessions.owner import Face
 from agentls.sessions.store import SessionStore
 from agentls.tools.registry import ToolRegistry, default_tools
@@ -63,15 +62,13 @@ def open_workspace(options: WorkspaceOptions, host: Host) -> Workspace:
         check_folder(root)
     roots = options.roots or (_empty_folder(options.environment),)
     settings = read_settings(options)
-    store, told = MemoryStore(), None
-    if options.keep_sessions:
-        folder = options.roots[0] if options.roots else None
-        store, told = session_store(
-            folder,
-            options.environment,
-            settings.settings.sessions.store,
-            on_trouble=lambda text: workspace.notice("warning", text),
-        )
+    kind: StoreKind = settings.settings.sessions.store if options.keep_sessions else "memory"
+    store, told = session_store(
+        options.roots[0] if options.roots else None,
+        options.environment,
+        kind,
+        on_trouble=lambda text: workspace.notice("warning", text),
+    )
     credentials = credentials_from_environment(options.environment)
     surroundings = Surroundings(
         roots=roots,
@@ -84,7 +81,7 @@ def open_workspace(options: WorkspaceOptions, host: Host) -> Workspace:
         model=options.model,
         prompt=options.prompt,
         max_rounds=options.max_rounds,
-        keeps_contents=not isinstance(store, MemoryStore),
+        keeps_contents=kind != "memory",
         face=options.face,
         protected=(user_config_folder(options.environment),),
     )
@@ -122,6 +119,8 @@ def session_store(
     That is `.agentls/` in the folder; where the folder cannot be written, or there is none, the
     user's data directory. `on_trouble` is told, for a person, what happens to logs later.
     """
+    if kind == "memory":
+        return _store_in(Path(), kind, on_trouble), None
     if root is None:
         place = user_data_folder(environment) / "no-folder"
         return _store_in(
@@ -143,10 +142,12 @@ def _store_in(
     match kind:
         case "folder":
             return FolderStore(folder, on_trouble=on_trouble)
+        # Both are imported for who has chosen them.
         case "memory":
+            from agentls.sessions.memory import MemoryStore
+
             return MemoryStore()
         case "sqlite":
-            # Imported for who has chosen it.
             from agentls.sessions.sqlite.store import SqliteStore
 
             FolderStore(folder).prepare()  # closed to others, and out of the repository

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 from agentls.agent.approval_answers import answer_approval
 from agentls.agent.chat import Chat
-from agentls.agent.following import Following
 from agentls.agent.saving import Saving
 from agentls.agent.settle import settle_cut_answer, settle_interrupted
 from agentls.agent.surroundings import Surroundings
@@ -38,11 +37,12 @@ from agentls.protocol.kept_sessions import RewindScope, SessionRewindResult
 from agentls.protocol.session_state import ModelChoice, QueuedPrompt, SessionState
 from agentls.protocol.tool_calls import Decision, Mode
 from agentls.protocol.wire_model import JsonObject
-from agentls.sessions.lease import BEAT_SECONDS
+from agentls.sessions.owner import BEAT_SECONDS
 from agentls.sessions.tenure import Tenure
 from agentls.state.event_store import Moment, MomentListener
 
 if TYPE_CHECKING:
+    from agentls.agent.following import Following
     from agentls.agent.rewind import Rewinder
 
 
@@ -65,7 +65,7 @@ class Session:
         warn: Callable[[str], None],
         *,
         tenure: Tenure | None = None,
-        following: Following | None = None,
+        following: "Following | None" = None,
     ) -> None:
         """Work on `chat` under `tenure`, or go along with its owner through `following`."""
         self._chat = chat

@@ -1,13 +1,13 @@
 """The agent in one workspace: its sessions, its settings, the server-wide state."""
 
 import asyncio
+import importlib
 import logging
 import secrets
 from contextlib import suppress
 
 from agentls.agent.chat import Chat
 from agentls.agent.effects import Effect, Effects, SettingsWrites
-from agentls.agent.following import Following
 from agentls.agent.session import Session
 from agentls.agent.surroundings import Surroundings
 from agentls.agent.turn import tool_specs
@@ -34,7 +34,8 @@ from agentls.protocol.events.settings import ModeChanged, ModelChanged
 from agentls.protocol.events.storage import Access, AccessChanged, LogDamaged, SessionResumed
 from agentls.protocol.requests import SessionSummary
 from agentls.protocol.tool_calls import Mode
-from agentls.sessions.loading import LoadedSession, load
+from agentls.sessions.loaded import LoadedSession
+from agentls.sessions.store import SessionStore
 from agentls.sessions.tenure import Tenure
 from agentls.state.app_store import AppStore
 from agentls.state.event_store import timestamp
@@ -142,6 +143,7 @@ class Workspace:
     async def prepare(self) -> None:
         """Do ahead of time what the first prompt would have to wait for."""
         tool_specs(self._around.tools)
+        await asyncio.to_thread(importlib.import_module, "agentls.sessions.loading")
         try:
             await self._around.catalog.prepare(self.app.now.state.default_model or "")
         except AgentError as error:
@@ -205,7 +207,7 @@ class Workspace:
         except StorageError as error:
             self._warn(str(error))  # the tenure is tried again before anything is written
         try:
-            loaded = await asyncio.to_thread(load, self._around.store, session_id)
+            loaded = await asyncio.to_thread(_load, self._around.store, session_id)
         except BaseException:
             tenure.release()
             raise
@@ -218,7 +220,9 @@ class Workspace:
         return session
 
     async def _follow(self, session_id: str, owner: str) -> Session:
-        loaded = await asyncio.to_thread(load, self._around.store, session_id)
+        from agentls.agent.following import Following
+
+        loaded = await asyncio.to_thread(_load, self._around.store, session_id)
         chat = Chat(loaded, None, self._around, self._effects)
         chat.emit(AccessChanged(access=Access(mode="follower", owner=owner)))
         following = Following(chat, self._around.store, loaded)
@@ -274,6 +278,13 @@ class Workspace:
             return
         self.settings_writes.put("model", model)
         self.app.emit(DefaultModelChanged(model=model or DEFAULT_MODEL))
+
+
+def _load(store: SessionStore, session_id: str) -> LoadedSession:
+    # Imported when a session is loaded: an editor waits for the server's start.
+    from agentls.sessions.loading import load
+
+    return load(store, session_id)
 
 
 def _in_words(session_id: str, found: LogDamaged) -> str:

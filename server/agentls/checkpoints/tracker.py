@@ -18,43 +18,8 @@ from agentls.checkpoints.differences import Difference, Seen, compare
 from agentls.checkpoints.file_changes import ChangeMaker, CountLines
 from agentls.checkpoints.limits import Limits
 from agentls.checkpoints.names import shown
+from agentls.checkpoints.observed import Kept, Observed, Point
 from agentls.checkpoints.scan import UNSEEN, Scan, Stamp, scan, stamp_of
-from agentls.protocol.content import FileChange
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A moment ahead of a command."""
-
-    number: int
-    left_out: str | None
-    """What of the workspace is not covered, or why nothing can be kept, for a person."""
-    ignored: int
-    """Files and folders that ignore rules leave out; they are not covered either."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What became of the files since a point."""
-
-    changes: tuple[FileChange, ...]
-    left_out: str | None
-    """What is not among the changes although it may have changed, for a person."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What an edit needs to be undone: the rest of its `FileChange`."""
-
-    path: str
-    """The file itself, where it was reached through a link; named as in a change."""
-    before_sha256: str | None
-    after_sha256: str | None
-    before_mode: int | None
-    after_mode: int | None
-    restorable: bool
-    problem: str | None
-    """Why the content before could not be kept, for a person."""
 
 
 @dataclass(slots=True)
@@ -91,8 +56,8 @@ class Tracker:
 
     def know(self, path: str | Path) -> None:
         """Note that the session has to do with a file: it is kept whatever ignore rules say."""
-        with self._lock:
-            self._known.add(self._own_name(str(path)))
+        # Not under the lock: a scan may hold it for long, and adding to a set needs none.
+        self._known.add(self._own_name(str(path)))
 
     def before(self) -> Point:
         """Look at everything ahead of a command, and keep what is not kept yet.
@@ -191,7 +156,7 @@ class Tracker:
         self._last_scan = scan(self._roots, self._last_scan, self._limits.scan)
         others = {
             path: self._stamp_of_own(path)
-            for path in self._known
+            for path in tuple(self._known)
             if self._last_scan.stamp(path) is None
         }
         return Seen(self._last_scan, others)
@@ -203,7 +168,8 @@ class Tracker:
 
     def _catch_up(self, seen: Seen, seconds: float) -> str | None:
         deadline = time.monotonic() + seconds
-        stamps = ((path, seen.scan.stamp(path) or seen.others.get(path)) for path in self._known)
+        known_now = tuple(self._known)
+        stamps = ((path, seen.scan.stamp(path) or seen.others.get(path)) for path in known_now)
         known = [(path, stamp) for path, stamp in stamps if stamp]
         try:
             try:

@@ -20,7 +20,8 @@ from agentls.protocol.session_state import SessionState
 from agentls.sessions.interop.claude import SESSION_ID
 from agentls.sessions.interop.export import export_json
 from agentls.sessions.interop.imports import import_session
-from agentls.sessions.loading import LoadedSession, events, load
+from agentls.sessions.loaded import LoadedSession
+from agentls.sessions.loading import events, load
 from agentls.sessions.store import SessionStore
 from agentls.sessions.whole_history import with_whole_history
 from agentls.state.transcript import as_markdown

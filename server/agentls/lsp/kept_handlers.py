@@ -1,12 +1,16 @@
 """What each request about kept sessions does: fork, rewind, search, trash, export, import."""
 
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentls.agent.library import Library
 from agentls.agent.workspace import Workspace
 from agentls.errors import InvalidRequest
 from agentls.lsp.joining import Joining
 from agentls.protocol import kept_sessions, requests
+
+if TYPE_CHECKING:
+    from agentls.agent.library import Library
 
 
 class KeptHandlers:
@@ -14,8 +18,14 @@ class KeptHandlers:
 
     def __init__(self, workspace: Workspace, joining: Joining) -> None:
         self._workspace = workspace
-        self._library = Library(workspace)
         self._joining = joining
+
+    @cached_property
+    def _library(self) -> "Library":
+        # Imported for the first such request: an editor waits for the server's start.
+        from agentls.agent.library import Library
+
+        return Library(self._workspace)
 
     async def session_continue(
         self, params: requests.SessionContinueParams

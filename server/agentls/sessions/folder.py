@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentls.checkpoints.contents import FolderContents
 from agentls.errors import LogUnreadable, UnknownSession
 from agentls.protocol.events.conversation import PromptQueued, UserMessageReceived
 from agentls.protocol.events.envelope import MAIN_CHAT, Envelope
@@ -15,7 +15,6 @@ from agentls.protocol.events.storage import SessionResumed
 from agentls.protocol.requests import SessionSummary
 from agentls.sessions.blobs import Blob, read_blob
 from agentls.sessions.catalog import summarise, summarise_as
-from agentls.sessions.lease import FolderLeases
 from agentls.sessions.log_file import LogFile, make_folders
 from agentls.sessions.raw_log import read_file
 from agentls.sessions.records import envelope_line, header_line, summary_line
@@ -24,6 +23,10 @@ from agentls.sessions.tail import FileReplaced, Tail
 from agentls.sessions.trash import SUFFIX, Trash
 from agentls.sessions.writer import LogWriter, write_now
 from agentls.state.event_store import timestamp, utc_now
+
+if TYPE_CHECKING:
+    from agentls.checkpoints.contents import FolderContents
+    from agentls.sessions.lease import FolderLeases
 
 GITIGNORE = """\
 # Written by agentls: sessions and private settings stay out of the repository.
@@ -72,13 +75,18 @@ class FolderStore:
         return self._sessions
 
     @property
-    def leases(self) -> FolderLeases:
+    def leases(self) -> "FolderLeases":
         """Who has which session to itself; see the port."""
+        # Imported for the first prompt: an editor waits for the server's start.
+        from agentls.sessions.lease import FolderLeases
+
         return FolderLeases(self._sessions)
 
     @property
-    def contents(self) -> FolderContents:
+    def contents(self) -> "FolderContents":
         """The contents of files as they were; see the port."""
+        from agentls.checkpoints.contents import FolderContents
+
         return FolderContents(self._agentls_folder / "checkpoints")
 
     def create(

@@ -22,9 +22,6 @@ from agentls.sessions.claim import (
 )
 from agentls.sessions.owner import Owner
 
-BEAT_SECONDS = 5.0
-"""How often an owner calls `beat`."""
-
 logger = logging.getLogger(__name__)
 
 
@@ -45,7 +42,7 @@ class Lease(Protocol):
         ...
 
     def beat(self) -> None:
-        """Show other machines that the owner lives; called every `BEAT_SECONDS`.
+        """Show other machines that the owner lives; called every `owner.BEAT_SECONDS`.
 
         Raises `LeaseLost` where it is another's, and `StorageError` where the disk refuses.
         """

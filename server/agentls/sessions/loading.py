@@ -3,7 +3,6 @@
 import gc
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 
 import orjson
@@ -14,43 +13,24 @@ from agentls.protocol.events.envelope import MAIN_CHAT, Envelope
 from agentls.protocol.events.storage import LogDamage
 from agentls.protocol.session_state import SessionState
 from agentls.sessions.chain import Branch, choose
+from agentls.sessions.loaded import LoadedSession
 from agentls.sessions.reader import UNCOUNTED, ReadLog, read_log
 from agentls.sessions.records import envelope_of
 from agentls.sessions.rows import Row
-from agentls.sessions.sealing import OPEN_TURNS, Envelopes, assembled, reduced, steps_of, survey
-from agentls.sessions.store import LOG_VERSION, RawLog, SessionStore
+from agentls.sessions.sealing import (
+    OPEN_TURNS,
+    Envelopes,
+    assembled,
+    nothing,
+    reduced,
+    steps_of,
+    survey,
+)
+from agentls.sessions.store import RawLog, SessionStore
 from agentls.state.reduce import reduce
 
 MOST_DAMAGE = 100
 """How many places of damage are told one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedSession:
-    """A conversation as its log leaves it."""
-
-    state: SessionState
-    seq: int
-    """The highest number of an event."""
-    call_ids: frozenset[str] = frozenset()
-    """Of every tool call in what was read of the log, on whatever branch."""
-    turn_ids: frozenset[str] = frozenset()
-    """Of every turn in what was read of the log."""
-    damage: tuple[LogDamage, ...] = ()
-    """What was found damaged and is not on record in the log."""
-    message_count_difference: int | None = None
-    """Messages found less those that the last finished turn had counted; None: they agree."""
-    position: int = 0
-    """Where what is appended later begins, for `SessionStore.read_new`."""
-    complete: bool = True
-    """All of the log was read, not only what its last compaction needs."""
-    version: int = LOG_VERSION
-    """Of the log's last lines; where it is an older one, a header goes before the next line."""
-
-    @classmethod
-    def empty(cls, meta: SessionMeta) -> "LoadedSession":
-        """Return a session that has no log yet."""
-        return cls(SessionState(meta=meta), 0)
 
 
 def load(
@@ -173,11 +153,11 @@ class _Loading:
         if branch.boundary is None:
             created = next((place for place in places if rows[place].type == "sessionCreated"), -1)
             rest = [place for place in places if place != created]
-            state = reduce(_NOTHING, self._creation(read, created))
+            state = reduce(nothing(), self._creation(read, created))
         else:
             at = places.index(branch.boundary)
             kept = [place for place in places[:at] if rows[place].kind in _CHAINED]
-            state = reduced(_NOTHING, steps_of(_NOTHING, rows, branch, kept), self._envelopes)
+            state = reduced(nothing(), steps_of(nothing(), rows, branch, kept), self._envelopes)
             boundary = self._envelopes.read(rows[branch.boundary])
             assert boundary is not None, "it was validated when its line was read"
             state, rest = reduce(state, boundary), list(places[at + 1 :])
@@ -263,5 +243,4 @@ def _no_garbage_collection() -> Generator[None]:
             gc.enable()
 
 
-_NOTHING = SessionState(meta=SessionMeta(id="", created_at="", cwd=".", agentls_version=""))
 _CHAINED = ("message", "attached")

@@ -18,6 +18,8 @@ from pydantic import Field
 from agentls.protocol.wire_model import Timestamp, WireModel
 from agentls.state.event_store import timestamp
 
+BEAT_SECONDS = 5.0
+"""How often an owner shows that it lives."""
 Face = Literal["lsp", "headless", "cli"]
 
 _FACES = {

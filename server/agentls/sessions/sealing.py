@@ -7,6 +7,7 @@ is the one that reducing every event gives.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 import orjson
@@ -36,7 +37,12 @@ _LASTING = frozenset((
     "promptQueued", "promptDequeued", "todosChanged", "turnFinished",
 ))  # fmt: skip
 _TOKENS = tuple((name, to_camel(name)) for name in Usage.model_fields)
-_NOTHING = SessionState(meta=SessionMeta(id="", created_at="", cwd=".", agentls_version=""))
+
+
+@cache
+def nothing() -> SessionState:
+    """Return the state that reducing begins with. Not made at import: its validator takes time."""
+    return SessionState(meta=SessionMeta(id="", created_at="", cwd=".", agentls_version=""))
 
 
 class Step(NamedTuple):
@@ -222,8 +228,8 @@ def _sealed(part: Part, envelopes: Envelopes) -> Sealed:
     history, gaps = part.history, part.gaps
 
     def make() -> Sequence[Entry]:
-        steps = _steps(_NOTHING, ((row, row.id in gaps) for row in history))
-        return reduced(_NOTHING, steps, envelopes).history[:]
+        steps = _steps(nothing(), ((row, row.id in gaps) for row in history))
+        return reduced(nothing(), steps, envelopes).history[:]
 
     return Sealed(part.count, make)
 

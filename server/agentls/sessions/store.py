@@ -1,13 +1,15 @@
 """The port to where sessions are kept: a log of lines each, appended to and read back."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from agentls.checkpoints.contents import Contents
 from agentls.errors import LeaseLost
 from agentls.protocol.events.envelope import MAIN_CHAT, Envelope
 from agentls.protocol.requests import SessionSummary
-from agentls.sessions.lease import LeaseStore
+
+if TYPE_CHECKING:
+    from agentls.checkpoints.contents import Contents
+    from agentls.sessions.lease import LeaseStore
 
 LOG_VERSION = 2
 
@@ -81,12 +83,12 @@ class SessionStore(Protocol):
     """
 
     @property
-    def leases(self) -> LeaseStore:
+    def leases(self) -> "LeaseStore":
         """Who has which session to itself."""
         ...
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> "Contents":
         """The contents of files as they were, for rewinds; shared between sessions."""
         ...
 

@@ -1,10 +1,13 @@
 """A session's lease from this process's side: taken when needed, shown to live, given back."""
 
 import threading
+from typing import TYPE_CHECKING
 
 from agentls.errors import LeaseLost, LogNotWritten, SessionInUse, StorageError
-from agentls.sessions.lease import Lease, LeaseStore
 from agentls.sessions.owner import Owner
+
+if TYPE_CHECKING:
+    from agentls.sessions.lease import Lease, LeaseStore
 
 
 class Tenure:
@@ -14,7 +17,7 @@ class Tenure:
     nothing to own, and nothing is put on disk for it.
     """
 
-    def __init__(self, leases: LeaseStore, session_id: str, owner: Owner) -> None:
+    def __init__(self, leases: "LeaseStore", session_id: str, owner: Owner) -> None:
         self._leases = leases
         self._session_id = session_id
         self._owner = owner
