@@ -31,9 +31,6 @@ from agentls.sessions.store import SessionStore
 from agentls.state.event_store import timestamp
 from agentls.version import VERSION
 
-QUOTA_BYTES = 2 << 30
-"""How much of what files held before is kept for one workspace; the oldest sessions' goes first."""
-
 
 class Library:
     """The kept sessions of one workspace."""
@@ -94,6 +91,7 @@ class Library:
     async def purge(self, session_id: str) -> None:
         """Delete a session in the trash, and what only it kept of old files."""
         await asyncio.to_thread(_purge, self._around.store, session_id)
+        await self._workspace.prune_contents()
 
     async def export(self, session_id: str, form: Literal["markdown", "json"]) -> str:
         """Return a session written down. Raises `UnknownSession` and `LogUnreadable`."""
@@ -184,4 +182,3 @@ def _remove(store: SessionStore, session_id: str) -> None:
 def _purge(store: SessionStore, session_id: str) -> None:
     store.purge(session_id)
     store.contents.release(session_id)
-    store.contents.prune(QUOTA_BYTES)

@@ -41,6 +41,9 @@ from agentls.state.app_store import AppStore
 from agentls.state.event_store import timestamp
 from agentls.version import VERSION
 
+CONTENTS_QUOTA_BYTES = 2 << 30
+"""How much of what files held is kept for one workspace; the oldest sessions' goes first."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -148,6 +151,26 @@ class Workspace:
             await self._around.catalog.prepare(self.app.now.state.default_model or "")
         except AgentError as error:
             logger.info("not prepared: %s", error)  # the first prompt will say so, to its sender
+        await self.prune_contents()
+
+    async def prune_contents(self) -> None:
+        """Let go of what files held that no session needs, and of the oldest beyond the quota.
+
+        Whose files can no longer be rewound by that is told.
+        """
+        keep = tuple(self._sessions)
+        contents = self._around.store.contents
+        try:
+            pruned = await asyncio.to_thread(contents.prune, CONTENTS_QUOTA_BYTES, keep)
+        except (StorageError, OSError) as error:
+            logger.info("contents were not pruned: %s", error)
+            return
+        if pruned.sessions:
+            self.notice(
+                "info",
+                f"more than {CONTENTS_QUOTA_BYTES >> 30} GiB were kept of changed files; those of "
+                f"these sessions can no longer be rewound: {', '.join(pruned.sessions)}",
+            )
 
     async def aclose(self) -> None:
         """Close every session and write what is left; what cannot be written is logged."""
