@@ -8,9 +8,12 @@ from pathlib import Path
 
 import psutil
 
+from agentls.protocol.events.conversation import UserMessageReceived
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.requests import SessionDeltaParams
 from agentls.protocol.session_state import SessionSnapshot, SessionState
+from agentls.sessions.folder import FolderStore
+from agentls.sessions.loading import events
 from agentls.state.reduce import reduce
 from tests.e2e.observed import SECONDS, is_passing, log_of, scripted, until
 from tests.support.raw_client import RawClient
@@ -121,8 +124,9 @@ async def test_a_prompt_of_fifty_megabytes_is_taken_and_kept(
         await until(lambda: turns_seen(it) == 2)
         shut = await it.client.send_request("shutdown")
         await it.client.result_of(shut, SECONDS)
-    received = [e["event"] for e in log_of(folder) if e["event"]["type"] == "userMessageReceived"]
-    assert [event["content"][0]["text"] for event in received] == [text, "Now a short one."]
+    kept = [envelope.event for envelope in events(FolderStore(folder / ".agentls"), "s1")]
+    received = [event for event in kept if isinstance(event, UserMessageReceived)]
+    assert [event.content[0].text for event in received] == [text, "Now a short one."]
 
 
 class Memory:

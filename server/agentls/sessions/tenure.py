@@ -41,6 +41,8 @@ class Tenure:
         try:
             return self._taken_again()
         except SessionInUse as error:
+            if self._lease is not None and self._lease.still_mine():
+                return True  # its file was away for a moment, with the folder it lies in
             self._refused = str(error)
             return False
         except StorageError as error:

@@ -35,7 +35,9 @@ class BoundedOutput:
 
     def last_lines(self, lines: int = 5, most: int = 1_000) -> str:
         """Return the end of the output, at most `most` bytes, to show while it grows."""
-        end = _without_cut_beginning(bytes(self._head + self._tail)[-most:])
+        whole = self._total <= 2 * self._room
+        kept = self._head + self._tail if whole else self._tail[-self._room :]
+        end = _without_cut_beginning(bytes(kept)[-most:])
         return "\n".join(end.decode("utf-8", "replace").rstrip("\n").split("\n")[-lines:])
 
 
