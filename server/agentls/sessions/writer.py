@@ -358,4 +358,5 @@ _WORDS = {
 """The reason and the way out, for a person."""
 
 atexit.register(write_all_now)
-os.register_at_fork(after_in_child=_open_writers.clear)  # what waits is the parent's to write
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open_writers.clear)  # what waits is the parent's to write
