@@ -69,3 +69,11 @@ def found(index: SearchIndex, query: str, **rest: Any) -> list[str]:
 
 def hits(index: SearchIndex, query: str, **rest: Any) -> tuple[Hit, ...]:
     return index.search(query, limit=rest.pop("limit", 100), **rest)
+
+
+def message_text(
+    index: SearchIndex, message_id: str, *, session_id: str | None = None
+) -> str | None:
+    """Return the text of a message, its calls and their results."""
+    found = index.message(message_id, session_id=session_id)
+    return found and "\n\n".join(passage.text for passage in found.passages)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +25,6 @@ from agentls.protocol.events.conversation import SessionCreated, SessionMeta
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.kept_sessions import SearchHit, SessionImportResult
 from agentls.protocol.requests import SessionSummary
-from agentls.protocol.session_state import SessionState
 from agentls.sessions.forks import fork
 from agentls.sessions.loading import events, load
 from agentls.sessions.store import SessionStore
@@ -97,6 +97,7 @@ class Library:
         """Return a session written down. Raises `UnknownSession` and `LogUnreadable`."""
         # Imported here, as in `import_file`: an editor waits for the server's start.
         from agentls.sessions.interop.export import export_json
+        from agentls.sessions.whole_history import whole_history
         from agentls.state.transcript import as_markdown
 
         if self._workspace.is_open(session_id):
@@ -104,7 +105,8 @@ class Library:
         store = self._around.store
         if form == "json":
             return (await asyncio.to_thread(export_json, store, session_id)).decode()
-        return await asyncio.to_thread(lambda: as_markdown(_whole(store, session_id)))
+        loaded = await asyncio.to_thread(partial(load, store, session_id, whole=True))
+        return await asyncio.to_thread(lambda: as_markdown(whole_history(store, loaded.state)))
 
     async def import_file(self, path: Path) -> SessionImportResult:
         """Take in a session from a file. Raises `ImportRefused` and `SessionExists`."""
@@ -156,13 +158,6 @@ class Library:
             log.append(envelope)
         await log.flush(durable=True)
         await log.aclose()
-
-
-def _whole(store: SessionStore, session_id: str) -> SessionState:
-    from agentls.sessions.whole_history import with_whole_history
-
-    state = load(store, session_id, whole=True).state
-    return with_whole_history(state, events(store, session_id))
 
 
 def _contents_of(envelopes: Iterable[Envelope]) -> set[str]:

@@ -15,15 +15,13 @@ from agentls.cli.sessions_plain import as_text
 from agentls.cli.sessions_table import table
 from agentls.errors import InvalidRequest, LogUnreadable
 from agentls.llm.catalog import DEFAULT_MODEL
-from agentls.protocol.history import Summary
-from agentls.protocol.session_state import SessionState
 from agentls.sessions.interop.claude import SESSION_ID
 from agentls.sessions.interop.export import export_json
 from agentls.sessions.interop.imports import import_session
 from agentls.sessions.loaded import LoadedSession
-from agentls.sessions.loading import events, load
+from agentls.sessions.loading import load
 from agentls.sessions.store import SessionStore
-from agentls.sessions.whole_history import with_whole_history
+from agentls.sessions.whole_history import whole_history
 from agentls.state.transcript import as_markdown
 from agentls.stdio import tell
 
@@ -53,7 +51,7 @@ def show_session(folder: Path, typed: str, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(state.model_dump_json(indent=2) + "\n")
     else:
-        sys.stdout.write(as_text(_whole(store, state)))
+        sys.stdout.write(as_text(whole_history(store, state)))
     return 0
 
 
@@ -68,7 +66,7 @@ def export_session(
     else:
         state = _loaded(store, typed).state
         session_id = state.meta.id
-        data = as_markdown(_whole(store, state)).encode("utf-8", "replace")
+        data = as_markdown(whole_history(store, state)).encode("utf-8", "replace")
     if output is None:
         sys.stdout.write(data.decode())
         return 0
@@ -117,13 +115,6 @@ def _loaded(store: SessionStore, typed: str) -> LoadedSession:
     for damage in loaded.damage:
         tell(f"session {session_id}, line {damage.line}: {damage.what}")
     return loaded
-
-
-def _whole(store: SessionStore, state: SessionState) -> SessionState:
-    """Return a state with what was said before compactions."""
-    if not any(isinstance(entry, Summary) for entry in state.history):
-        return state
-    return with_whole_history(state, events(store, state.meta.id))
 
 
 def _write_whole(path: Path, data: bytes) -> None:

@@ -8,6 +8,15 @@ from agentls.protocol.events.kinds import MessageEvent
 from agentls.protocol.history import CallResult, Entry, History, Summary
 from agentls.protocol.session_state import SessionState
 from agentls.sessions.chain import replay
+from agentls.sessions.loading import events
+from agentls.sessions.store import SessionStore
+
+
+def whole_history(store: SessionStore, state: SessionState) -> SessionState:
+    """Return a loaded session's state with all of its branch; reads the log where need be."""
+    if not any(isinstance(entry, Summary) for entry in state.history):
+        return state
+    return with_whole_history(state, events(store, state.meta.id))
 
 
 def with_whole_history(state: SessionState, envelopes: Sequence[Envelope]) -> SessionState:

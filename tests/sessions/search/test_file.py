@@ -19,7 +19,7 @@ from agentls.errors import StorageError
 from agentls.sessions.search import file as index_file
 from agentls.sessions.search.file import FILE_NAME, IndexFile
 from agentls.sessions.search.index import SearchIndex
-from tests.support.index_logs import found, header, hits, no_blob, open_index, prompt
+from tests.support.index_logs import found, header, hits, message_text, no_blob, open_index, prompt
 
 ROOT = Path(__file__).parents[3]
 NOBODY = 65534
@@ -102,7 +102,7 @@ def test_damaged_index_is_made_anew(folder, damage, first):
         case "refresh":
             index.refresh()
         case "message":
-            assert index.message_text("m2") == "red roof 2"
+            assert message_text(index, "m2") == "red roof 2"
         case _:
             pass
     assert sorted(found(index, "red")) == ["m1", "m2", "m3"]
@@ -123,7 +123,7 @@ def test_index_with_wrong_bytes_in_it_never_fails_a_search(tmp_path_factory, wro
         data[start : start + len(some)] = some
     (folder / FILE_NAME).write_bytes(data)
     hits(index, "red roof")
-    index.message_text("m2")
+    message_text(index, "m2")
     (folder / "s1.jsonl").write_bytes(log_of(60))
     index.refresh()
     hits(index, "red roof")

@@ -13,6 +13,7 @@ from tests.support.index_logs import (
     header,
     hits,
     line,
+    message_text,
     no_blob,
     open_index,
     prompt,
@@ -111,14 +112,14 @@ def test_newest_comes_first_among_equals(tmp_path):
 
 
 def test_message_is_read_whole_from_the_log(index):
-    text = index.message_text("m2")
+    text = message_text(index, "m2")
     assert text == (
         "I look at getUserName in HTTPServer.\n\nBash\ncommand: pytest -q\nfailing\n"
         "path: src/deep.py\n\nRan it\n3 passed, none failed"
     )
-    assert index.message_text("m2", session_id="s1") == text
-    assert index.message_text("m2", session_id="other") is None
-    assert index.message_text("nobody \ud800") is None
+    assert message_text(index, "m2", session_id="s1") == text
+    assert message_text(index, "m2", session_id="other") is None
+    assert message_text(index, "nobody \ud800") is None
 
 
 def test_big_value_is_found_by_its_beginning_and_read_whole(tmp_path):
@@ -136,7 +137,7 @@ def test_big_value_is_found_by_its_beginning_and_read_whole(tmp_path):
     assert found(index, "needle") == ["m1"]
     assert found(index, "pin") == []
     assert asked == [("s1", "abc")]
-    assert index.message_text("m1") == big.decode()
+    assert message_text(index, "m1") == big.decode()
 
 
 def test_missing_blob_and_picture_hide_nothing_else(tmp_path):
@@ -198,7 +199,7 @@ def test_log_that_is_gone_shrank_or_was_replaced_leaves_no_hits(tmp_path):
     log.unlink()
     index.refresh()
     assert found(index, "green") == []
-    assert index.message_text("m1") is None
+    assert message_text(index, "m1") is None
     assert b"green" not in (tmp_path / "index.sqlite").read_bytes()
 
 
@@ -245,7 +246,7 @@ def test_line_separators_in_text_end_no_line(tmp_path):
     (tmp_path / "s1.jsonl").write_bytes(prompt(1, "one\u2028two\u2029three\x85four"))
     index = open_index(tmp_path)
     assert found(index, "one two three four") == ["m1"]
-    assert index.message_text("m1") == "one\u2028two\u2029three\x85four"
+    assert message_text(index, "m1") == "one\u2028two\u2029three\x85four"
 
 
 def test_links_and_other_files_are_not_read(tmp_path):
@@ -262,7 +263,7 @@ def test_folder_without_sessions_stays_untouched(tmp_path):
     assert hits(index, "red") == ()
     index.refresh()
     index.rebuild()
-    assert index.message_text("m1") is None
+    assert message_text(index, "m1") is None
     assert index.note is None
     assert list(tmp_path.iterdir()) == []
 
@@ -307,7 +308,7 @@ def test_index_that_followed_a_log_equals_one_made_anew(tmp_path_factory, texts,
 async def test_threads_refresh_and_search_at_once(tmp_path):
     (tmp_path / "s1.jsonl").write_bytes(log_of(["red"] * 2_000))
     index = SearchIndex(tmp_path, blob=no_blob)
-    works = [index.refresh, lambda: hits(index, "red"), lambda: index.message_text("m7")] * 6
+    works = [index.refresh, lambda: hits(index, "red"), lambda: message_text(index, "m7")] * 6
     await asyncio.gather(*(asyncio.to_thread(work) for work in works))
     assert len(hits(index, "red", limit=1_000)) == 1_000
     assert index.note is None

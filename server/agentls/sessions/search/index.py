@@ -157,11 +157,6 @@ class SearchIndex:
         passages = tuple(self._read_again(session, message_id, lines))
         return Message(session, message_id, passages) if passages else None
 
-    def message_text(self, message_id: str, *, session_id: str | None = None) -> str | None:
-        """Return the text of a message, its calls and their results; see `message`."""
-        found = self.message(message_id, session_id=session_id)
-        return found and "\n\n".join(passage.text for passage in found.passages)
-
     def close(self) -> None:
         """Let go of an index that is held in memory."""
         self._file.close()
