@@ -116,6 +116,11 @@ export function withEvent(view: SessionView, envelope: Envelope): SessionView {
   return { ...view, transcript, stale, eventSeq: envelope.seq };
 }
 
+/** Whether the session is only followed here, and nobody writes it any more. */
+export function isLeft(view: SessionView): boolean {
+  return view.access.mode === "follower" && view.access.owner === null;
+}
+
 /** Return the view with streamed text. */
 export function withDelta(view: SessionView, delta: SessionDeltaParams): SessionView {
   if (delta.sessionId !== view.sessionId || delta.chatId !== MAIN_CHAT) return view;

@@ -103,9 +103,10 @@ export class WindowSession {
     return (await this.connection.request(methods.sessionList, {})).sessions;
   }
 
-  /** Open a saved session; the window shows it from now on. */
+  /** Open a saved session, read-only where another process writes it; the window shows it now. */
   async open(sessionId: string): Promise<SessionView> {
-    const { snapshot } = await this.connection.request(methods.sessionLoad, { sessionId });
+    const params = { sessionId, ifInUse: "follow" } as const;
+    const { snapshot } = await this.connection.request(methods.sessionLoad, params);
     return this.enter(sessionId, snapshot);
   }
 
@@ -132,7 +133,9 @@ export class WindowSession {
   }
 
   receiveSlices(changed: StateDidChangeParams): void {
-    if (this.view !== null) this.show(views.withSlices(this.view, changed));
+    if (this.view === null) return;
+    this.show(views.withSlices(this.view, changed));
+    if (changed.access !== undefined && views.isLeft(this.view)) void this.takeOver();
   }
 
   private async opened(): Promise<SessionView> {
@@ -162,6 +165,16 @@ export class WindowSession {
       // The server is going, or the session was closed: the view stays as it is until it is opened.
     } finally {
       this.refreshing = false;
+    }
+  }
+
+  /** Go on with a session that was followed, now that nobody writes it any more. */
+  private async takeOver(): Promise<void> {
+    if (this.view === null) return;
+    try {
+      await this.open(this.view.sessionId);
+    } catch {
+      // Another process was faster, or the server is going: the view stays as it is.
     }
   }
 

@@ -67,6 +67,25 @@ test("the window's last session is continued", async () => {
   assert.deepEqual(server.methods(), ["agent/session/load", "agent/session/prompt"]);
 });
 
+test("a session that another window writes is followed, and taken over once nobody does", async () => {
+  const followed = { mode: "follower", owner: "an editor's server" } as const;
+  let access: { mode: "follower" | "owner"; owner: string | null } = followed;
+  const server = new FakeServer({
+    "agent/session/load": () => ({ snapshot: snapshot({ access }) }),
+  });
+  const session = new WindowSession(server, memory(SESSION));
+  await session.resume();
+  assert.equal(server.sent[0]?.[1]["ifInUse"], "follow");
+  assert.equal(session.view?.access.mode, "follower");
+  session.receiveSlices({ sessionId: SESSION, seq: 1, access: followed });
+  assert.equal(server.sent.length, 1);
+  access = { mode: "owner", owner: null };
+  session.receiveSlices({ sessionId: SESSION, seq: 1, access: { ...followed, owner: null } });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(session.view?.access.mode, "owner");
+  assert.equal(server.sent.length, 2);
+});
+
 test("a session that is gone is forgotten, and the user is told", async () => {
   const server = new FakeServer({
     "agent/session/load": () => {

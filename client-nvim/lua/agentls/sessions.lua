@@ -78,11 +78,11 @@ function M.new(callback)
   end)
 end
 
----Open a saved session and make it the current one.
+---Open a saved session and make it the current one; read-only where another process writes it.
 ---@param id string
 ---@param callback agentls.SessionCallback
 function M.load(id, callback)
-  connection.request(protocol.SESSION_LOAD, { sessionId = id }, function(err, result)
+  connection.request(protocol.SESSION_LOAD, { sessionId = id, ifInUse = "follow" }, function(err, result)
     if err then
       return callback(err)
     end
