@@ -62,6 +62,7 @@ function M.from_snapshot(snapshot)
   if state.lastTurn and not state.turn then
     self:append(blocks.turn_end(state.lastTurn))
   end
+  self:append(notes.of_snapshot(state))
   return self
 end
 
@@ -304,7 +305,6 @@ end
 function REDUCERS.headMoved()
   return false
 end
-
 REDUCERS.conversationCompacted = REDUCERS.headMoved
 
 for _, type in ipairs(notes.EVENTS) do

@@ -17,17 +17,37 @@ function M.of_entry(entry)
   end
 end
 
+---@param access {mode: string, owner: string|nil}
+---@return agentls.Block|nil
+local function of_access(access)
+  if access.mode == "follower" then
+    local owner = access.owner or "nobody writes it any more; load it again to go on"
+    return blocks.note("— Read-only: " .. owner)
+  end
+end
+
+---@param trouble {message: string}
+---@return agentls.Block
+local function of_trouble(trouble)
+  return blocks.note("— Not saved: " .. trouble.message)
+end
+
 ---@param event table
 ---@return agentls.Block|nil
 function M.of_event(event)
   if event.type == "storageFailed" then
-    return blocks.note("— Not saved: " .. event.trouble.message)
+    return of_trouble(event.trouble)
   elseif event.type == "storageRecovered" then
     return blocks.note("— Saved again.")
-  elseif event.type == "accessChanged" and event.access.mode == "follower" then
-    local owner = event.access.owner or "nobody writes it any more; load it again to go on"
-    return blocks.note("— Read-only: " .. owner)
+  elseif event.type == "accessChanged" then
+    return of_access(event.access)
   end
+end
+
+---@param state table A session's state.
+---@return agentls.Block|nil
+function M.of_snapshot(state)
+  return state.access and of_access(state.access) or state.storage and of_trouble(state.storage)
 end
 
 return M

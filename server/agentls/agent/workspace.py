@@ -35,6 +35,7 @@ from agentls.protocol.events.storage import Access, AccessChanged, LogDamaged, S
 from agentls.protocol.requests import SessionSummary
 from agentls.protocol.tool_calls import Mode
 from agentls.sessions.loaded import LoadedSession
+from agentls.sessions.owner import Owner
 from agentls.sessions.store import SessionStore
 from agentls.sessions.tenure import Tenure
 from agentls.state.app_store import AppStore
@@ -226,7 +227,9 @@ class Workspace:
         except SessionInUse as error:
             if not follow:
                 raise
-            return await self._follow(session_id, str(error))
+            owner = error.owner
+            described = owner.describe() if isinstance(owner, Owner) else str(error)
+            return await self._follow(session_id, described)
         except StorageError as error:
             self._warn(str(error))  # the tenure is tried again before anything is written
         try:
