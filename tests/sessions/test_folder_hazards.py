@@ -13,6 +13,8 @@ from agentls.errors import (
 from agentls.sessions.folder import FolderStore
 from tests.support.log_lines import (
     created,
+    keep,
+    kept,
     queued,
     records,
     run_script,
@@ -29,19 +31,6 @@ def store(tmp_path):
 @pytest.fixture
 def path(store):
     return store.folder / "sessions" / "s.jsonl"
-
-
-async def keep(log, *envelopes):
-    for envelope in envelopes:
-        log.append(envelope)
-    await log.flush()
-    return log
-
-
-async def kept(store, *envelopes, session_id="s"):
-    """Keep a session of these events, and close it."""
-    begin = created(session_id), queued(2, "hello", session_id)
-    await (await keep(store.create(session_id), *begin, *envelopes)).aclose()
 
 
 def files(folder):

@@ -18,6 +18,7 @@ from agentls.protocol.events.conversation import (
 )
 from agentls.protocol.events.envelope import Envelope, SessionEvents
 from agentls.protocol.requests import SessionSummary
+from agentls.sessions.store import SessionLog, SessionStore
 
 NOBODY = 65534
 
@@ -76,6 +77,20 @@ def summary(session_id: str = "s", **changed: object) -> SessionSummary:
             **changed,
         }
     )
+
+
+async def keep(log: SessionLog, *envelopes: Envelope) -> SessionLog:
+    """Have these events in the file, and return the log."""
+    for envelope in envelopes:
+        log.append(envelope)
+    await log.flush()
+    return log
+
+
+async def kept(store: SessionStore, *envelopes: Envelope, session_id: str = "s") -> None:
+    """Keep a session of these events, and close it."""
+    begin = created(session_id), queued(2, "hello", session_id)
+    await (await keep(store.create(session_id), *begin, *envelopes)).aclose()
 
 
 def records(path: Path) -> list[dict]:

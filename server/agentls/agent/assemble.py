@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from agentls.llm.blocks import sendable_text
 from agentls.llm.model import StreamEvent
 from agentls.protocol.content import (
+    API_STOP_REASONS,
     AnswerPart,
     LivePart,
     RedactedThinkingPart,
@@ -37,14 +38,6 @@ JOIN_SECONDS = 0.015
 
 Emit = Callable[[AnswerStarted | PartStarted | PartDelta], None]
 
-_STOP_REASONS: dict[str, StopReason] = {
-    "end_turn": "endTurn",
-    "tool_use": "toolUse",
-    "max_tokens": "maxTokens",
-    "stop_sequence": "stopSequence",
-    "refusal": "refusal",
-    "model_context_window_exceeded": "contextWindow",
-}
 _PART_TYPES = {"text": "text", "thinking": "thinking", "tool_use": "toolCall"}
 _DELTA_FIELDS = {
     "text_delta": "text",
@@ -109,7 +102,7 @@ class AnswerAssembler:
                 self._count_usage(message.get("usage"))
             case "message_delta":
                 reason = event.get("delta", {}).get("stop_reason")
-                self._stop_reason = _STOP_REASONS.get(reason, "other")
+                self._stop_reason = API_STOP_REASONS.get(reason, "other")
                 self._count_usage(event.get("usage"))
             case _:
                 pass

@@ -42,6 +42,8 @@ from agentls.state.app_store import AppStore
 from agentls.state.event_store import timestamp
 from agentls.version import VERSION
 
+LATE_MODULES = ("agentls.sessions.loading", "agentls.sessions.lease", "agentls.checkpoints.tracker")
+"""Not imported by the start, which an editor waits for, but soon after, for the first prompt."""
 CONTENTS_QUOTA_BYTES = 2 << 30
 """How much of what files held is kept for one workspace; the oldest sessions' goes first."""
 
@@ -147,7 +149,8 @@ class Workspace:
     async def prepare(self) -> None:
         """Do ahead of time what the first prompt would have to wait for."""
         tool_specs(self._around.tools)
-        await asyncio.to_thread(importlib.import_module, "agentls.sessions.loading")
+        for module in LATE_MODULES:
+            await asyncio.to_thread(importlib.import_module, module)
         try:
             await self._around.catalog.prepare(self.app.now.state.default_model or "")
         except AgentError as error:

@@ -12,10 +12,10 @@ from agentls.headless.lines import (
     UserLine,
 )
 from agentls.protocol.content import (
+    API_STOP_REASONS,
     AnswerPart,
     ImageBlock,
     RedactedThinkingPart,
-    StopReason,
     TextBlock,
     TextPart,
     ThinkingPart,
@@ -25,17 +25,7 @@ from agentls.protocol.content import (
 from agentls.protocol.events.conversation import AnswerFinished, ToolCallFinished
 from agentls.state.event_store import Moment
 
-_STOP_REASONS: dict[StopReason, str | None] = {
-    "endTurn": "end_turn",
-    "toolUse": "tool_use",
-    "maxTokens": "max_tokens",
-    "stopSequence": "stop_sequence",
-    "refusal": "refusal",
-    "contextWindow": "model_context_window_exceeded",
-    "cancelled": None,
-    "interrupted": None,
-    "other": None,
-}
+_STOP_REASONS = {ours: theirs for theirs, ours in API_STOP_REASONS.items()}
 
 
 def lines_of(moment: Moment) -> list[Line]:
@@ -77,7 +67,7 @@ def _assistant_line(session_id: str, answer: AnswerFinished) -> AssistantLine:
         id=answer.response_id or answer.id,
         model=answer.model,
         content=tuple(_block(part) for part in answer.parts),
-        stop_reason=_STOP_REASONS[answer.stop_reason],
+        stop_reason=_STOP_REASONS.get(answer.stop_reason),
         usage=api_usage(answer.usage),
     )
     return AssistantLine(message=message, session_id=session_id)

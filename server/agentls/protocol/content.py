@@ -113,6 +113,17 @@ come is kept.
 """
 
 
+API_STOP_REASONS: dict[str, StopReason] = {
+    "end_turn": "endTurn",
+    "tool_use": "toolUse",
+    "max_tokens": "maxTokens",
+    "stop_sequence": "stopSequence",
+    "refusal": "refusal",
+    "model_context_window_exceeded": "contextWindow",
+}
+"""The Messages API's own words for them."""
+
+
 class Usage(WireModel):
     """Tokens of one model response, or of several added up."""
 

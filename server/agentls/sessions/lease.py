@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from agentls.errors import LeaseLost, SessionInUse, StorageError, UnknownSession
+from agentls.errors import LeaseLost, StorageError, UnknownSession
 from agentls.sessions.claim import (
     SILENCE_SECONDS,
     Claimant,
@@ -20,7 +20,7 @@ from agentls.sessions.claim import (
     read_place,
     write_again,
 )
-from agentls.sessions.owner import Owner
+from agentls.sessions.owner import Owner, in_use, lease_lost
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class FolderLeases:
             self._folder.mkdir(exist_ok=True, mode=0o700)
             claimant.take()
         except Held as held:
-            raise _in_use(session_id, held.owner) from None
+            raise in_use(session_id, held.owner) from None
         except OSError as error:
             raise StorageError(
                 f"session {session_id} cannot be kept from being written by two programs at once: "
@@ -136,10 +136,7 @@ class FolderLease:
 
     def lost(self) -> LeaseLost:
         """Return the error to raise; see the port."""
-        return LeaseLost(
-            f"session {self._session_id} is not written from here any more: {self._reason()}. What "
-            "was not written is seen here alone; fork the session to go on from what is on disk."
-        )
+        return lease_lost(self._session_id, self._reason())
 
     def beat(self) -> None:
         """Show that the owner lives; see the port."""
@@ -188,7 +185,7 @@ class MemoryLeases:
         with self._lock:
             other = self._owners.setdefault(session_id, mine)
         if other is not mine:
-            raise _in_use(session_id, other)
+            raise in_use(session_id, other)
         return MemoryLease(self, session_id, mine)
 
     def holder(self, session_id: str) -> Owner | None:
@@ -231,11 +228,3 @@ class MemoryLease:
     def release(self) -> None:
         """Let go; see the port."""
         self._leases.let_go(self._session_id, self._owner)
-
-
-def _in_use(session_id: str, owner: Owner) -> SessionInUse:
-    return SessionInUse(
-        f"session {session_id} is open in {owner.describe()}. "
-        "Follow it read-only, fork it, or close it there.",
-        owner=owner,
-    )

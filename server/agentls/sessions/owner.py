@@ -15,6 +15,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from agentls.errors import LeaseLost, SessionInUse
 from agentls.protocol.wire_model import Timestamp, WireModel
 from agentls.state.event_store import timestamp
 
@@ -87,6 +88,23 @@ class Owner(WireModel):
         who = _FACES.get(self.face, self.face)
         text = f"{who} (process {self.pid} on {self.host}, since {self.since})"
         return "".join(char if char.isprintable() else "?" for char in text[:500])
+
+
+def in_use(session_id: str, owner: Owner) -> SessionInUse:
+    """Return the error for a session that `owner` has."""
+    return SessionInUse(
+        f"session {session_id} is open in {owner.describe()}. "
+        "Follow it read-only, fork it, or close it there.",
+        owner=owner,
+    )
+
+
+def lease_lost(session_id: str, why: str) -> LeaseLost:
+    """Return the error for who had a session and has it no more."""
+    return LeaseLost(
+        f"session {session_id} is not written from here any more: {why}. What was not written is "
+        "seen here alone; fork the session to go on from what is on disk."
+    )
 
 
 def is_running(pid: int, started: str | None) -> bool:

@@ -8,6 +8,7 @@ import orjson
 from pydantic import JsonValue
 
 from agentls.protocol.content import (
+    API_STOP_REASONS,
     AnswerPart,
     ContentBlock,
     ImageBlock,
@@ -23,14 +24,6 @@ from agentls.protocol.wire_model import JsonObject
 from agentls.sessions.interop.lines import Line, number_in, object_in, text_in
 from agentls.sessions.interop.report import Tally
 
-_STOP_REASONS: dict[str, StopReason] = {
-    "end_turn": "endTurn",
-    "tool_use": "toolUse",
-    "max_tokens": "maxTokens",
-    "stop_sequence": "stopSequence",
-    "refusal": "refusal",
-    "model_context_window_exceeded": "contextWindow",
-}
 _COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
 _ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 
@@ -74,7 +67,7 @@ def stop_reason(lines: Iterable[Line], parts: Iterable[AnswerPart]) -> StopReaso
     reasons = [text_in(line.message, "stop_reason") for line in lines]
     said = next((reason for reason in reversed(reasons) if reason), None)
     if said is not None:
-        return _STOP_REASONS.get(said, "other")
+        return API_STOP_REASONS.get(said, "other")
     return "toolUse" if any(isinstance(part, ToolCallPart) for part in parts) else "endTurn"
 
 

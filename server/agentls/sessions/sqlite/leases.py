@@ -6,9 +6,9 @@ import time
 
 from pydantic import ValidationError
 
-from agentls.errors import LeaseLost, LogNotWritten, LogUnreadable, SessionInUse, StorageError
+from agentls.errors import LeaseLost, LogNotWritten, LogUnreadable, StorageError
 from agentls.sessions.claim import SILENCE_SECONDS
-from agentls.sessions.owner import Owner
+from agentls.sessions.owner import Owner, in_use, lease_lost
 from agentls.sessions.sqlite.database import Database
 
 logger = logging.getLogger(__name__)
@@ -31,11 +31,7 @@ class SqliteLeases:
             with self._database.writing() as connection:
                 other = _living(connection, session_id, mine)
                 if other is not None:
-                    raise SessionInUse(
-                        f"session {session_id} is open in {other.describe()}. "
-                        "Follow it read-only, fork it, or close it there.",
-                        owner=other,
-                    )
+                    raise in_use(session_id, other)
                 connection.execute(
                     "INSERT OR REPLACE INTO leases (session, token, owner, beat) VALUES"
                     " (?, ?, ?, ?)",
@@ -94,10 +90,7 @@ class SqliteLease:
                     why = f"it was taken over by {found[0].describe()}, as this process was silent"
         except StorageError as error:
             why = str(error)
-        return LeaseLost(
-            f"session {self._session_id} is not written from here any more: {why}. What was not "
-            "written is seen here alone; fork the session to go on from what is on disk."
-        )
+        return lease_lost(self._session_id, why)
 
     def beat(self) -> None:
         """Show that the owner lives; see the port."""
