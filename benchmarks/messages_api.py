@@ -12,6 +12,8 @@ chosen by the last marker in the text of the last user message that holds text:
     [[reads:20:src/a.py]]         20 rounds of one Read call each, then "done"
     [[parallel:10:src/{i}.py]]    one round of 10 Read calls, then "done"; {i} and {i:02}
                                   are the call's number
+    [[call:Bash:{"command": "ls"}]]   one call of that tool with that input, then "done"
+    [[hang]]                      nothing at all, for ever
     [[status:529]]                that status with the API's error of it; [[status:400:words]] to
                                   choose the message
     [[retry-after:7]]             429 with that header
@@ -35,7 +37,7 @@ import asyncio
 import re
 import signal
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Any
@@ -44,6 +46,7 @@ import orjson
 
 MARKER = re.compile(r"\[\[([a-z-]+)((?::.*?)?)\]\]", re.DOTALL)
 EVENTS_PER_WRITE = 64
+FOREVER = 86_400
 ERROR_TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -60,6 +63,7 @@ PAGE = b"<html><head><title>Bad Gateway</title></head><body><h1>nginx</h1></body
 USAGE = {"input_tokens": 100, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 0}
 
 Event = dict[str, Any]
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class MessagesApi:
@@ -91,7 +95,7 @@ class MessagesApi:
 
     async def _answer(self, path: str, body: bytes, writer: asyncio.StreamWriter) -> None:
         if path.partition("?")[0] != "/v1/messages":
-            return await _send_error(writer, 404, f"no such path: {path}")
+            return await send_error(writer, 404, f"no such path: {path}")
         request = orjson.loads(body)
         self.requests.append(request)
         self._answered += 1
@@ -99,19 +103,21 @@ class MessagesApi:
         match name:
             case "status":
                 status, _, message = argument.partition(":")
-                return await _send_error(writer, int(status), message or "as scripted")
+                return await send_error(writer, int(status), message or "as scripted")
             case "echo-key":
                 secret = self.headers.get("authorization", "")
-                return await _send_error(writer, int(argument), f"invalid key: {secret}")
+                return await send_error(writer, int(argument), f"invalid key: {secret}")
             case "retry-after":
                 header = f"retry-after: {argument}\r\n"
-                return await _send_error(writer, 429, "slow down", header)
+                return await send_error(writer, 429, "slow down", header)
             case "html":
-                return await _send(writer, int(argument), PAGE, "text/html")
+                return await send(writer, int(argument), PAGE, "text/html")
             case "page":
-                return await _send(writer, 200, PAGE, "text/html")
+                return await send(writer, 200, PAGE, "text/html")
             case "refuse":
                 raise _HangUp
+            case "hang":
+                await asyncio.sleep(FOREVER)
             case _:
                 start = _message_start(f"msg_{self._answered}", request["model"])
                 await _stream(writer, start, *_events(name, argument, done, self._answered))
@@ -155,6 +161,9 @@ def _events(name: str, argument: str, done: int, serial: int) -> tuple[float, by
         case "reads" | "parallel":
             count, _, path = argument.partition(":")
             return 0, _reads(name, int(count), path, done, serial), "end"
+        case "call":
+            tool, _, written = argument.partition(":")
+            return 0, _text_answer("done") if done else _call(tool, written, serial), "end"
         case "error-event":
             kind, _, message = argument.partition(":")
             error = {"type": kind, "message": message or "as scripted"}
@@ -244,17 +253,23 @@ def _reads(name: str, count: int, path: str, done: int, serial: int) -> bytes:
     blocks: list[Event] = []
     for index in range(at_once):
         number = done if name == "reads" else index
-        block = {
-            "type": "tool_use", "id": f"toolu_{serial}_{index}", "name": "Read", "input": {},
-        }  # fmt: skip
         written = orjson.dumps({"file_path": path.format(i=number)}).decode()
-        half = len(written) // 2
-        deltas = [
-            {"type": "input_json_delta", "partial_json": piece}
-            for piece in ("", written[:half], written[half:])
-        ]
-        blocks.extend(_block(index, block, deltas))
+        blocks.extend(_tool_use(index, f"toolu_{serial}_{index}", "Read", written))
     return _encode(blocks, _end("tool_use"))
+
+
+def _call(tool: str, written: str, serial: int) -> bytes:
+    return _encode(_tool_use(0, f"toolu_{serial}_0", tool, written), _end("tool_use"))
+
+
+def _tool_use(index: int, call_id: str, tool: str, written: str) -> Iterator[Event]:
+    block = {"type": "tool_use", "id": call_id, "name": tool, "input": {}}
+    half = len(written) // 2
+    deltas = [
+        {"type": "input_json_delta", "partial_json": piece}
+        for piece in ("", written[:half], written[half:])
+    ]
+    return _block(index, block, deltas)
 
 
 async def _stream(
@@ -289,17 +304,19 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-async def _send_error(
+async def send_error(
     writer: asyncio.StreamWriter, status: int, message: str, header: str = ""
 ) -> None:
+    """Answer with the API's error for a status; `header` is whole lines."""
     error = {"type": ERROR_TYPES.get(status, "api_error"), "message": message}
     body = orjson.dumps({"type": "error", "error": error, "request_id": "req_1"})
-    await _send(writer, status, body, "application/json", header)
+    await send(writer, status, body, "application/json", header)
 
 
-async def _send(
+async def send(
     writer: asyncio.StreamWriter, status: int, body: bytes, mime: str, header: str = ""
 ) -> None:
+    """Answer with a whole body; `header` is whole lines."""
     head = f"HTTP/1.1 {status} Scripted\r\ncontent-type: {mime}\r\n{header}"
     writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
     await writer.drain()
@@ -325,6 +342,14 @@ async def _read_request(
 async def serving(port: int = 0, kept: int = 100) -> AsyncIterator[MessagesApi]:
     """Serve on loopback, remembering the latest `kept` requests; leaving ends every connection."""
     api = MessagesApi(kept)
+    async with listening(api.serve_connection, port) as url:
+        api.url = url
+        yield api
+
+
+@asynccontextmanager
+async def listening(serve: Serve, port: int = 0) -> AsyncIterator[str]:
+    """Have `serve` take each connection on loopback, and yield the address; leaving ends all."""
     connections: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -332,16 +357,15 @@ async def serving(port: int = 0, kept: int = 100) -> AsyncIterator[MessagesApi]:
         assert task is not None
         connections.add(task)
         try:
-            await api.serve_connection(reader, writer)
+            await serve(reader, writer)
         except asyncio.CancelledError:
             writer.transport.abort()
         finally:
             connections.discard(task)
 
-    server = await asyncio.start_server(connected, "127.0.0.1", port, limit=1 << 20)
-    api.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(connected, "127.0.0.1", port, limit=1 << 22)
     try:
-        yield api
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for task in tuple(connections):

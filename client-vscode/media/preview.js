@@ -2,6 +2,7 @@
 (() => {
   const NEAR_PIXELS = 60;
   let following = true;
+  let scrolledTo = 0;
 
   // Below the conversation the page may go on, empty, for the editor's setting says so.
   const pixelsBelow = () => {
@@ -13,8 +14,11 @@
     if (following && below !== null) window.scrollTo(0, Math.max(0, window.scrollY + below));
   };
 
+  // Text that has just come puts the end out of sight; only going up says that the reader leaves it.
   window.addEventListener("scroll", () => {
-    following = (pixelsBelow() ?? 0) <= NEAR_PIXELS;
+    const near = (pixelsBelow() ?? 0) <= NEAR_PIXELS;
+    following = near || (following && window.scrollY >= scrolledTo);
+    scrolledTo = window.scrollY;
   });
   window.addEventListener("vscode.markdown.updateContent", follow);
   window.addEventListener("load", follow);

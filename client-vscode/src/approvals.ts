@@ -1,17 +1,18 @@
 /** Approvals as notifications: each is asked once, and stays pending until somebody answers. */
 
 import * as vscode from "vscode";
-import { detailLanguage } from "./conversationMarkdown";
+import { detailLanguage, isPlan } from "./callMarkdown";
+import { APPROVAL_SCHEME } from "./conversationPreview";
 import type { Approval, ApprovalOption } from "./protocol";
 import { messageOf } from "./server";
 import type { SessionView } from "./sessionView";
 import type { WindowSession } from "./windowSession";
 
-const SCHEME = "agentls-approval";
-const FILE_ENDINGS = { diff: "diff", shell: "sh", "": "txt" } as const;
+const PREVIEW = "vscode.markdown.preview.editor";
+const FILE_ENDINGS = { diff: "diff", shell: "sh", markdown: "md", "": "txt" } as const;
 
 interface AnswerItem extends vscode.MessageItem {
-  readonly optionId: string | null;
+  readonly option: ApprovalOption | null;
 }
 
 interface OptionPick extends vscode.QuickPickItem {
@@ -19,7 +20,10 @@ interface OptionPick extends vscode.QuickPickItem {
 }
 
 export class Approvals implements vscode.TextDocumentContentProvider, vscode.Disposable {
-  private readonly registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
+  private readonly registration = vscode.workspace.registerTextDocumentContentProvider(
+    APPROVAL_SCHEME,
+    this,
+  );
   private readonly asked = new Set<string>();
   private view: SessionView | null = null;
   private picker: { readonly callId: string; readonly hide: () => void } | null = null;
@@ -39,14 +43,15 @@ export class Approvals implements vscode.TextDocumentContentProvider, vscode.Dis
     }
   }
 
-  /** Ask again what is pending, in a list that cannot be missed. */
-  async askAgain(): Promise<void> {
+  /** Ask again what is pending, or that of one call, in a list that cannot be missed. */
+  async askAgain(callId?: string): Promise<void> {
     const view = this.view;
-    const approval = await choose(view?.approvals ?? []);
+    const pending = view?.approvals ?? [];
+    const approval = pending.find((known) => known.callId === callId) ?? (await choose(pending));
     if (view === null || approval === undefined) return;
     const option = await this.pickOption(approval);
     if (option === undefined) return;
-    if (option !== null) return this.answer(view.sessionId, approval, option.id);
+    if (option !== null) return void (await this.answer(view.sessionId, approval, option));
     await this.openDetail(approval);
     await this.ask(view.sessionId, approval);
   }
@@ -62,27 +67,34 @@ export class Approvals implements vscode.TextDocumentContentProvider, vscode.Dis
   }
 
   private async ask(sessionId: string, approval: Approval): Promise<void> {
-    const items: AnswerItem[] = approval.options.map((option) => ({
-      title: option.label,
-      optionId: option.id,
-    }));
+    const items: AnswerItem[] = approval.options.map((option) => ({ title: option.label, option }));
     const text = `The agent asks: ${approval.title.replace(/\.$/, "")}. ${approval.reason}`.trim();
+    if (isPlan(approval)) await this.openDetail(approval); // it is what the user is asked about
+    else items.push({ title: "Show", option: null });
     for (;;) {
-      const show: AnswerItem = { title: "Show", optionId: null };
-      const choice = await vscode.window.showWarningMessage<AnswerItem>(text, ...items, show);
+      const choice = await vscode.window.showWarningMessage<AnswerItem>(text, ...items);
       if (choice === undefined) return; // closing a notification is not an answer
-      if (choice.optionId !== null) return this.answer(sessionId, approval, choice.optionId);
+      if (choice.option !== null && (await this.answer(sessionId, approval, choice.option))) return;
       if (!this.isPending(approval.callId)) return;
-      await this.openDetail(approval); // a button closes the notification, so it is shown again
+      // A button closes the notification, so it is shown again.
+      if (choice.option === null) await this.openDetail(approval);
     }
   }
 
-  private async answer(sessionId: string, approval: Approval, optionId: string): Promise<void> {
+  /** Send an answer; false where the user took it back before it was sent. */
+  private async answer(
+    sessionId: string,
+    approval: Approval,
+    option: ApprovalOption,
+  ): Promise<boolean> {
+    const reason = isPlan(approval) && option.kind === "deny" ? await askForReason(option) : null;
+    if (reason === undefined) return false;
     try {
-      await this.session.answer(sessionId, approval.callId, optionId);
+      await this.session.answer(sessionId, approval.callId, option.id, reason);
     } catch (error) {
       void vscode.window.showInformationMessage(`${approval.title}: ${messageOf(error)}`);
     }
+    return true;
   }
 
   private pickOption(approval: Approval): Promise<ApprovalOption | null | undefined> {
@@ -114,6 +126,11 @@ export class Approvals implements vscode.TextDocumentContentProvider, vscode.Dis
   }
 
   private async openDetail(approval: Approval): Promise<void> {
+    if (isPlan(approval)) {
+      const place = { preview: true, preserveFocus: true };
+      await vscode.commands.executeCommand("vscode.openWith", detailUri(approval), PREVIEW, place);
+      return;
+    }
     const document = await vscode.workspace.openTextDocument(detailUri(approval));
     await vscode.window.showTextDocument(document, { preview: true, preserveFocus: true });
   }
@@ -126,14 +143,25 @@ export class Approvals implements vscode.TextDocumentContentProvider, vscode.Dis
     this.asked.delete(callId);
     if (this.picker?.callId === callId) this.picker.hide();
     const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-    const details = tabs.filter(
-      (tab) =>
-        tab.input instanceof vscode.TabInputText &&
-        tab.input.uri.scheme === SCHEME &&
-        callIdOf(tab.input.uri) === callId,
-    );
+    const details = tabs.filter((tab) => isDetail(tab, callId));
     if (details.length > 0) void vscode.window.tabGroups.close(details, true);
   }
+}
+
+function isDetail({ input }: vscode.Tab, callId: string): boolean {
+  const shown = input instanceof vscode.TabInputText || input instanceof vscode.TabInputCustom;
+  return shown && input.uri.scheme === APPROVAL_SCHEME && callIdOf(input.uri) === callId;
+}
+
+/** Ask what is wrong with a plan; empty: null, taken back: undefined. */
+async function askForReason(option: ApprovalOption): Promise<string | null | undefined> {
+  const text = await vscode.window.showInputBox({
+    title: option.label,
+    prompt: "The agent reads it, and plans on. It may be empty.",
+    placeHolder: "What should be different?",
+    ignoreFocusOut: true,
+  });
+  return text === undefined ? undefined : text.trim() || null;
 }
 
 async function choose(approvals: readonly Approval[]): Promise<Approval | undefined> {
@@ -153,8 +181,8 @@ async function choose(approvals: readonly Approval[]): Promise<Approval | undefi
 function detailUri(approval: Approval): vscode.Uri {
   const ending = FILE_ENDINGS[detailLanguage(approval)];
   return vscode.Uri.from({
-    scheme: SCHEME,
-    path: `/${approval.toolName}.${ending}`,
+    scheme: APPROVAL_SCHEME,
+    path: `/${isPlan(approval) ? "Plan" : approval.toolName}.${ending}`,
     query: approval.callId,
   });
 }

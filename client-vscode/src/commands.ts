@@ -4,27 +4,54 @@ import * as vscode from "vscode";
 import type { Approvals } from "./approvals";
 import type { Conversation } from "./conversation";
 import { firstLine } from "./markdownText";
-import type { Mode, ModelInfo, SessionSummary } from "./protocol";
+import { showMenu } from "./menu";
+import { inOrder, modelDetail, modelOrigin } from "./modelText";
+import type { Mode, SessionSummary } from "./protocol";
+import { Prompter } from "./prompter";
+import { clear, compact, removeQueued, toggleFastMode } from "./roomCommands";
 import { messageOf } from "./server";
 import type { AgentServer } from "./server";
 import { effectiveModel } from "./sessionView";
 import { modeLabel } from "./statusText";
+import { showTaskOutput, stopTask } from "./taskCommands";
+import type { TaskOutput } from "./taskOutput";
+import type { UserQuestions } from "./userQuestions";
 import type { WindowSession } from "./windowSession";
 
 const PROMPT_LENGTH = 80;
 
+/** What the commands work with. */
+export interface Parts {
+  readonly server: AgentServer;
+  readonly session: WindowSession;
+  readonly conversation: Conversation;
+  readonly approvals: Approvals;
+  readonly questions: UserQuestions;
+  readonly taskOutput: TaskOutput;
+}
+
+/** What a view or a menu of the editor says the command is about. */
+type Arguments = readonly unknown[];
+
 /** Register every command; disposing of what is returned takes them back. */
-export function registerCommands(
-  server: AgentServer,
-  session: WindowSession,
-  conversation: Conversation,
-  approvals: Approvals,
-): vscode.Disposable[] {
+export function registerCommands(parts: Parts): vscode.Disposable[] {
+  const { server, session, conversation, approvals, questions, taskOutput } = parts;
   const prompter = new Prompter(session, conversation);
-  const handlers: Record<string, () => Promise<void>> = {
+  const handlers: Record<string, (...about: Arguments) => Promise<void>> = {
     "agentls.prompt": () => prompter.ask(),
+    "agentls.steer": () => prompter.ask("steer"),
+    "agentls.attach": () => prompter.attach(),
+    "agentls.mention": (...about) => prompter.mention(filesOf(about)),
     "agentls.cancel": () => cancel(session),
-    "agentls.approve": () => approvals.askAgain(),
+    "agentls.approve": (about) => approvals.askAgain(textField(about, "callId")),
+    "agentls.answer": (about) => questions.askAgain(textField(about, "callId")),
+    "agentls.removeQueued": (about) => removeQueued(session, textField(about, "id") ?? null),
+    "agentls.stopTask": (about) => stopTask(session, textField(about, "id") ?? null),
+    "agentls.showTaskOutput": (about) =>
+      showTaskOutput(session, taskOutput, textField(about, "id") ?? null),
+    "agentls.compact": () => compact(session),
+    "agentls.clear": () => clear(session),
+    "agentls.toggleFastMode": () => toggleFastMode(session),
     "agentls.selectModel": () => selectModel(session),
     "agentls.selectMode": () => selectMode(session),
     "agentls.sessions": () => openSession(session, conversation),
@@ -35,8 +62,21 @@ export function registerCommands(
     "agentls.restart": () => server.restart(),
   };
   return Object.entries(handlers).map(([id, handler]) =>
-    vscode.commands.registerCommand(id, () => reported(handler)),
+    vscode.commands.registerCommand(id, (...about: Arguments) => reported(() => handler(...about))),
   );
+}
+
+/** Return a field of what a command is about, where it is there and is text. */
+function textField(about: unknown, name: string): string | undefined {
+  if (typeof about !== "object" || about === null) return undefined;
+  const value: unknown = Reflect.get(about, name);
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Return the files that are marked in the explorer; null where the command came from elsewhere. */
+function filesOf([, marked]: Arguments): readonly vscode.Uri[] | null {
+  if (!Array.isArray(marked)) return null;
+  return marked.filter((uri): uri is vscode.Uri => uri instanceof vscode.Uri);
 }
 
 async function reported(handler: () => Promise<void>): Promise<void> {
@@ -47,41 +87,6 @@ async function reported(handler: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Asks for prompts, and keeps one that could not be sent for the next time. */
-class Prompter {
-  private unsent = "";
-
-  constructor(
-    private readonly session: WindowSession,
-    private readonly conversation: Conversation,
-  ) {}
-
-  async ask(): Promise<void> {
-    const text = await vscode.window.showInputBox({
-      title: "Send a Prompt",
-      placeHolder: "What should the agent do?",
-      value: this.unsent,
-      ignoreFocusOut: true, // a prompt half written is worth keeping
-    });
-    if (text === undefined || text.trim() === "") return;
-    this.unsent = text;
-    try {
-      const { queued } = await this.session.prompt(text);
-      if (queued) vscode.window.setStatusBarMessage("The prompt waits for its turn.", 5000);
-    } catch (error) {
-      return this.offerModels(messageOf(error));
-    }
-    this.unsent = "";
-    await this.conversation.open();
-  }
-
-  /** A prompt is refused, most of all, where the model cannot be used. */
-  private async offerModels(reason: string): Promise<void> {
-    const choice = await vscode.window.showErrorMessage(reason, "Select the Model");
-    if (choice !== undefined) await vscode.commands.executeCommand("agentls.selectModel");
-  }
-}
-
 async function cancel(session: WindowSession): Promise<void> {
   if (await session.cancel()) return;
   void vscode.window.showInformationMessage("No turn is running.");
@@ -89,10 +94,10 @@ async function cancel(session: WindowSession): Promise<void> {
 
 async function selectModel(session: WindowSession): Promise<void> {
   const chosen = session.view ? effectiveModel(session.view.model) : null;
-  const items = (await session.models()).map((model) => ({
+  const items = inOrder(await session.models(), chosen).map((model) => ({
     label: `${model.id === chosen ? "$(check) " : ""}${model.displayName}`,
-    description: model.id === model.displayName ? model.provider : `${model.id} · ${model.provider}`,
-    detail: unavailable(model),
+    description: modelOrigin(model),
+    detail: modelDetail(model),
     id: model.id,
   }));
   const item = await vscode.window.showQuickPick(items, {
@@ -101,10 +106,6 @@ async function selectModel(session: WindowSession): Promise<void> {
     matchOnDescription: true,
   });
   if (item !== undefined) await session.setModel(item.id);
-}
-
-function unavailable(model: ModelInfo): string | undefined {
-  return model.available ? undefined : "Not available: a key is missing";
 }
 
 const MODES: readonly { readonly mode: Mode; readonly meaning: string }[] = [
@@ -164,46 +165,4 @@ function detailOf(summary: SessionSummary): string {
 async function startSession(session: WindowSession, conversation: Conversation): Promise<void> {
   await session.startNew();
   await conversation.open();
-}
-
-async function showMenu(server: AgentServer, session: WindowSession): Promise<void> {
-  const item = await vscode.window.showQuickPick(menuItems(server, session), { title: "Agent" });
-  if (item !== undefined) await vscode.commands.executeCommand(item.command);
-}
-
-interface MenuItem extends vscode.QuickPickItem {
-  readonly command: string;
-}
-
-function menuItems(server: AgentServer, session: WindowSession): MenuItem[] {
-  const restart = { label: "$(refresh) Restart the server", command: "agentls.restart" };
-  if (server.phase.kind === "stopped") return [restart];
-  const view = session.view;
-  const mode = modeLabel(view?.permissions.mode ?? "default");
-  const waiting = view?.approvals.map((approval) => approval.title).join(", ") ?? "";
-  return [
-    ...(waiting === ""
-      ? []
-      : [{ label: "$(bell-dot) Answer", description: waiting, command: "agentls.approve" }]),
-    { label: "$(comment) Send a prompt", command: "agentls.prompt" },
-    ...(view?.activity.turnId
-      ? [
-          {
-            label: "$(debug-stop) Stop the turn",
-            description: view.activity.label,
-            command: "agentls.cancel",
-          },
-        ]
-      : []),
-    { label: "$(comment-discussion) Show the conversation", command: "agentls.showConversation" },
-    {
-      label: "$(chip) Select the model",
-      description: (view && effectiveModel(view.model)) ?? "",
-      command: "agentls.selectModel",
-    },
-    { label: "$(shield) Select the permission mode", description: mode, command: "agentls.selectMode" },
-    { label: "$(history) Open a session", command: "agentls.sessions" },
-    { label: "$(add) New session", command: "agentls.newSession" },
-    restart,
-  ];
 }

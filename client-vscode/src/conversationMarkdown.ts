@@ -1,14 +1,17 @@
 /** A conversation as Markdown: a heading for each prompt, a line for each tool call. */
 
-import { fenced, fencesClosed, firstLine, inline, quoted } from "./markdownText";
-import type { Approval, QueuedPrompt } from "./protocol";
+import { clockText, counted, tokensText } from "./amounts";
+import { belowCall, callLine } from "./callMarkdown";
+import { queuedText } from "./contentText";
+import type { CallView, CutReason, Entry, PartView, PromptEntry, SummaryEntry } from "./entries";
+import { fencesClosed, firstLine, folded, inline, quoted } from "./markdownText";
+import type { QueuedPrompt } from "./protocol";
+import { retrySentence } from "./retryText";
 import type { SessionView } from "./sessionView";
-import { textOf } from "./transcript";
-import type { CallView, Entry, LivePartView, LiveView, PartView } from "./transcript";
+import type { Cleared, LivePartView, LiveView } from "./transcript";
 import { unreachable } from "./unreachable";
 
 const HEADING_LENGTH = 100;
-const PROGRESS_LINES = 5;
 
 interface Block {
   readonly markdown: string;
@@ -22,23 +25,20 @@ interface Block {
 const rendered = new WeakMap<Entry, Block>();
 
 /** Return the conversation as Markdown. */
-export function conversationMarkdown(view: SessionView | null): string {
+export function conversationMarkdown(view: SessionView | null, now: Date = new Date()): string {
   if (view === null) return `${NO_SESSION}\n`;
-  const { entries, live } = view.transcript;
-  const blocks = entries.map(ofEntryOnce);
-  if (live !== null) blocks.push(...ofLive(live));
-  if (view.activity.turnId !== null && view.activity.callIds.length === 0) {
-    blocks.push(prose(`*${inline(view.activity.label)}…*`)); // a call says for itself what it does
+  const { entries, live, cleared } = view.transcript;
+  const blocks: Block[] = [];
+  for (const entry of entries) {
+    if (cleared !== null && "id" in entry && entry.id === cleared.before) {
+      blocks.push(prose(ofCleared(cleared)));
+    }
+    blocks.push(ofEntryOnce(entry));
   }
-  blocks.push(...view.queue.map(ofQueued), ...ofStorage(view));
+  if (live !== null) blocks.push(...ofLive(live));
+  blocks.push(...ofActivity(view, now), ...view.queue.map(ofQueued), ...ofStorage(view));
   const markdown = joined(blocks).markdown;
   return `${markdown === "" ? NOTHING_YET : markdown}\n`;
-}
-
-/** Return the language, as a code block names it, of what an approval shows. */
-export function detailLanguage(approval: Approval): "diff" | "shell" | "" {
-  if (/^(---|\+\+\+|@@|diff )/m.test(approval.detail)) return "diff";
-  return approval.toolName === "Bash" ? "shell" : "";
 }
 
 const NO_SESSION = "*No session is open. Send a prompt to begin one.*";
@@ -78,13 +78,17 @@ function ofEntryOnce(entry: Entry): Block {
 function ofEntry(entry: Entry): Block {
   switch (entry.kind) {
     case "prompt":
-      return prose(ofPrompt(entry.text));
+      return prose(ofPrompt(entry));
+    case "notice":
+      return prose(ofNotice(entry.text));
     case "answer":
       return joined(entry.parts.map(ofPart));
     case "cut":
-      return prose("*Cut off here: the server ended.*");
+      return prose(`*${ofCut(entry.why)}*`);
     case "summary":
-      return prose(quoted(`**Summary of what came before**\n\n${fencesClosed(entry.text)}`));
+      return prose(ofSummary(entry));
+    case "compactionFailed":
+      return prose(quoted(`**Not compacted.** ${inline(entry.error.message)}`));
     case "gap":
       return prose("*Messages are missing here: the session was damaged on disk.*");
     case "turnEnd":
@@ -94,11 +98,49 @@ function ofEntry(entry: Entry): Block {
   }
 }
 
-function ofPrompt(text: string): string {
-  const heading = `## ${inline(firstLine(text, HEADING_LENGTH))}`;
+function ofPrompt({ text, attached, steered }: PromptEntry): string {
+  const mark = steered ? "↳ " : "";
+  const heading = `## ${mark}${inline(firstLine(text, HEADING_LENGTH))}`.trimEnd();
   const whole = text.trim();
   const fits = !whole.includes("\n") && Array.from(whole).length <= HEADING_LENGTH;
-  return fits ? heading : `${heading}\n\n${quoted(fencesClosed(whole))}`;
+  const below = [
+    ...(fits ? [] : [quoted(fencesClosed(whole))]),
+    ...(attached.length === 0 ? [] : [`*${attached.map(inline).join(" · ")}*`]),
+  ];
+  return [heading, ...below].join("\n\n");
+}
+
+function ofNotice(text: string): string {
+  return folded(`agentls to the model: ${firstLine(text, HEADING_LENGTH)}`, text);
+}
+
+function ofCut(why: CutReason): string {
+  switch (why) {
+    case "interrupted":
+      return "Cut off here: the server ended.";
+    case "cut":
+      return "Cut off here by the model's side. What had come is kept, and the turn goes on.";
+    case "maxTokens":
+      return "Cut off here: an answer may not be longer.";
+    case "refusal":
+      return "The model declined to go on.";
+    case "contextWindow":
+      return "Cut off here: the model's window is full.";
+    default:
+      return unreachable(why, "Cut off here.");
+  }
+}
+
+function ofSummary({ text, messageCount, tokens }: SummaryEntry): string {
+  const room =
+    tokens === null ? "" : `, ${tokensText(tokens.before)} → ${tokensText(tokens.after)} tokens`;
+  const line = `**Conversation compacted:** ${counted(messageCount, "message")}${room}`;
+  return ["---", line, folded("Summary of what came before", text)].join("\n\n");
+}
+
+function ofCleared({ tokens }: Cleared): string {
+  const saved = tokens === null ? "" : ` (about ${tokensText(tokens)} tokens less)`;
+  return `---\n\n*Tool output above is sent to the model as placeholders${saved}.*`;
 }
 
 function ofPart(part: PartView): Block {
@@ -106,7 +148,7 @@ function ofPart(part: PartView): Block {
     case "text":
       return prose(fencesClosed(part.text.trim()));
     case "thinking":
-      return prose(ofThinking(part.text));
+      return prose(part.text.trim() === "" ? "" : folded("Thought", part.text));
     case "call":
       return ofCall(part.call);
     default:
@@ -114,75 +156,14 @@ function ofPart(part: PartView): Block {
   }
 }
 
-function ofThinking(text: string): string {
-  return text.trim() === "" ? "" : quoted(fencesClosed(text.trim()));
-}
-
 function ofCall(call: CallView): Block {
-  const line = `${callMark(call)} ${named(call.name, callText(call))}`.trimEnd();
+  const line = callLine(call);
   const below = belowCall(call);
   return {
     markdown: below === "" ? line : `${line}\n\n${below}`,
     startsWithCall: true,
     endsWithCallLine: below === "",
   };
-}
-
-function callMark(call: CallView): string {
-  if (call.status !== "finished") return call.status === "waiting" ? "?" : "…";
-  switch (call.outcome) {
-    case "ok":
-      return "✓";
-    case "error":
-      return "✗";
-    case "denied":
-    case "cancelled":
-    case null:
-      return "–";
-    default:
-      return unreachable(call.outcome, "");
-  }
-}
-
-function callText(call: CallView): string {
-  switch (call.status) {
-    case "ready":
-      return "";
-    case "waiting":
-      return `${call.approval?.title ?? call.invocation} (waiting for approval)`;
-    case "running":
-      return call.invocation;
-    case "finished":
-      return finishedText(call);
-    default:
-      return unreachable(call.status, "");
-  }
-}
-
-/** Return `text` after the tool's name, which is not said twice: "Edited a.txt", "Grep Found it". */
-function named(name: string, text: string): string {
-  const [first = "", ...rest] = text.split(" ");
-  const said = first.toLowerCase().startsWith(name.toLowerCase());
-  return said
-    ? `**${inline(first)}** ${inline(rest.join(" "))}`
-    : `**${inline(name)}** ${inline(text)}`;
-}
-
-function finishedText(call: CallView): string {
-  const summary = call.summary ?? call.invocation;
-  if (call.outcome === "ok" || call.outcome === null) return summary;
-  const said = summary.toLowerCase().includes(call.outcome);
-  const text = said ? summary : `${summary} (${call.outcome})`;
-  const refused = call.outcome === "denied" ? call.approval : null; // the summary does not say what
-  return refused === null ? text : `${refused.title} · ${text}`;
-}
-
-function belowCall(call: CallView): string {
-  if (call.status === "waiting" && call.approval !== null) {
-    return fenced(call.approval.detail, detailLanguage(call.approval));
-  }
-  if (call.status !== "running" || call.progress === null) return "";
-  return fenced(call.progress.trimEnd().split("\n").slice(-PROGRESS_LINES).join("\n"), "");
 }
 
 function ofTurnEnd(entry: Extract<Entry, { kind: "turnEnd" }>): string {
@@ -200,6 +181,18 @@ function ofTurnEnd(entry: Extract<Entry, { kind: "turnEnd" }>): string {
   }
 }
 
+/** Say what the agent is doing or waits for; a call says for itself what it does. */
+function ofActivity({ activity, transcript }: SessionView, now: Date): readonly Block[] {
+  const silentSince = transcript.live?.stalledSince ?? null;
+  if (activity.turnId === null || activity.callIds.length > 0) return [];
+  if (activity.retry !== null) return [prose(`*${inline(retrySentence(activity.retry, now))}*`)];
+  if (silentSince !== null) {
+    const since = clockText(silentSince, now);
+    return [prose(`*The model has said nothing since ${inline(since)}; still waiting…*`)];
+  }
+  return [prose(`*${inline(activity.label)}…*`)];
+}
+
 function ofLive(live: LiveView): readonly Block[] {
   return live.parts.map(ofLivePart);
 }
@@ -209,7 +202,7 @@ function ofLivePart(part: LivePartView): Block {
     case "text":
       return prose(fencesClosed(part.text.trim()));
     case "thinking":
-      return prose(ofThinking(part.text));
+      return prose(part.text.trim() === "" ? "" : quoted(fencesClosed(part.text.trim())));
     case "redactedThinking":
       return prose("");
     case "toolCall": {
@@ -232,5 +225,6 @@ function ofStorage(view: SessionView): Block[] {
 }
 
 function ofQueued(item: QueuedPrompt): Block {
-  return prose(`*In the queue:* ${inline(firstLine(textOf(item.content), HEADING_LENGTH))}`);
+  const how = item.delivery === "steer" ? "Steers the turn" : "In the queue";
+  return prose(`*${how}:* ${inline(queuedText(item, HEADING_LENGTH))}`);
 }

@@ -1,5 +1,8 @@
 /** Text made safe to stand in Markdown. */
 
+/** What the code block of a folded text names as its language; its title follows. */
+export const FOLD_LANGUAGE = "agentls-fold";
+
 /** Return one line of plain text as Markdown that reads the same. */
 export function inline(text: string): string {
   return text.replace(/\s+/g, " ").trim().replace(/[\\`*_{}[\]<>()#!|~$&+\-.:]/g, escaped);
@@ -10,6 +13,12 @@ export function fenced(text: string, language: string): string {
   const runs = text.match(/`{3,}/g) ?? [];
   const fence = "`".repeat(Math.max(3, ...runs.map((run) => run.length + 1)));
   return `${fence}${language}\n${text.replace(/\n$/, "")}\n${fence}`;
+}
+
+/** Return Markdown that the preview shows as a line, with the rest of it behind that. */
+export function folded(title: string, markdown: string): string {
+  const oneLine = title.replace(/[`\s]+/g, " ").trim();
+  return fenced(fencesClosed(markdown.trim()), `${FOLD_LANGUAGE} ${oneLine}`);
 }
 
 /** Return Markdown with its last code block ended, so that it does not swallow what follows. */

@@ -9,16 +9,24 @@ import type {
   ApprovalAnswerParams,
   ApprovalAnswerResult,
   Envelope,
+  FastModeSetParams,
+  FastModeSetResult,
   ModeSetParams,
   ModeSetResult,
   ModelListParams,
   ModelListResult,
   ModelSetParams,
   ModelSetResult,
+  QuestionAnswerParams,
+  QuestionAnswerResult,
   QueueRemoveParams,
   QueueRemoveResult,
+  SessionClearParams,
+  SessionClearResult,
   SessionCloseParams,
   SessionCloseResult,
+  SessionCompactParams,
+  SessionCompactResult,
   SessionContinueParams,
   SessionContinueResult,
   SessionContinueUnsavedParams,
@@ -58,6 +66,12 @@ import type {
   StateDidChangeParams,
   StateGetParams,
   StateGetResult,
+  TaskListParams,
+  TaskListResult,
+  TaskOutputParams,
+  TaskOutputResult,
+  TaskStopParams,
+  TaskStopResult,
   TurnCancelParams,
   TurnCancelResult,
   ViewSetParams,
@@ -151,9 +165,24 @@ export const sessionContinueUnsaved = new RequestType<
   void
 >("agent/session/continueUnsaved");
 
-/** Send a prompt. While a turn runs it waits in the queue. */
+/**
+ * Send a prompt. While a turn runs it waits in the queue, or steers that turn.
+ *
+ * `@src/main.py`, `@src/main.py:10-20`, `@src/main.py#Symbol` and `@src/` in its text bring that
+ * file, those lines, that definition, that folder's names along, as they are when the turn begins.
+ */
 export const sessionPrompt = new RequestType<SessionPromptParams, SessionPromptResult, void>(
   "agent/session/prompt",
+);
+
+/** Put a summary in the place of the conversation so far; a running turn is waited for. */
+export const sessionCompact = new RequestType<SessionCompactParams, SessionCompactResult, void>(
+  "agent/session/compact",
+);
+
+/** Begin the conversation anew in the same session; a redo brings the old one back. */
+export const sessionClear = new RequestType<SessionClearParams, SessionClearResult, void>(
+  "agent/session/clear",
 );
 
 /** Stop a turn. One that still waits leaves the queue; one that has ended is not touched. */
@@ -171,6 +200,22 @@ export const approvalAnswer = new RequestType<ApprovalAnswerParams, ApprovalAnsw
   "agent/approval/answer",
 );
 
+/** Answer the questions of a call, all of them. The first answer wins. */
+export const questionAnswer = new RequestType<QuestionAnswerParams, QuestionAnswerResult, void>(
+  "agent/question/answer",
+);
+
+/** List what runs in a session's background. */
+export const taskList = new RequestType<TaskListParams, TaskListResult, void>("agent/task/list");
+
+/** Read a task's output from an offset, also that of one that has ended. */
+export const taskOutput = new RequestType<TaskOutputParams, TaskOutputResult, void>(
+  "agent/task/output",
+);
+
+/** End a task: its whole process group is asked to, and then made to. */
+export const taskStop = new RequestType<TaskStopParams, TaskStopResult, void>("agent/task/stop");
+
 /** List the models that can be chosen. */
 export const modelList = new RequestType<ModelListParams, ModelListResult, void>(
   "agent/model/list",
@@ -178,6 +223,11 @@ export const modelList = new RequestType<ModelListParams, ModelListResult, void>
 
 /** Choose a model, for one session or as the user's default; null takes a choice back. */
 export const modelSet = new RequestType<ModelSetParams, ModelSetResult, void>("agent/model/set");
+
+/** Have a lighter model answer, or the chosen one again. */
+export const fastModeSet = new RequestType<FastModeSetParams, FastModeSetResult, void>(
+  "agent/fastMode/set",
+);
 
 /** Choose a session's permission mode. */
 export const modeSet = new RequestType<ModeSetParams, ModeSetResult, void>("agent/mode/set");

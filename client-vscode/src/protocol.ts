@@ -25,6 +25,8 @@ export interface Activity {
   /** The calls that run or wait. */
   callIds: readonly string[];
   error: ErrorInfo | null;
+  /** The wait before the model is asked again, while there is one. */
+  retry: RetryWait | null;
 }
 
 /** One answer of the model, whole. */
@@ -66,6 +68,13 @@ export interface AnswerProgressed {
   messageId: string;
   model: string;
   parts: readonly PartProgress[];
+}
+
+/** The model has said nothing for a while; it is waited for all the same, up to a limit. */
+export interface AnswerStalled {
+  type: "answerStalled";
+  messageId: string;
+  silentSince: Timestamp;
 }
 
 /** The model began to answer. What was streamed before and not finished is void. */
@@ -152,6 +161,8 @@ export interface ApprovalOption {
   label: string;
   /** The rule that this answer adds for the rest of the session, where it adds one. */
   rule: string | null;
+  /** The mode that holds after this answer, where it changes it. */
+  mode: Mode | null;
 }
 
 /** A call waits for a person. */
@@ -160,6 +171,30 @@ export interface ApprovalRequested {
   /** The message it belongs to. */
   parent: string;
   approval: Approval;
+}
+
+/** A picture or a PDF that goes with a prompt: by its path, or with its bytes. */
+export interface Attachment {
+  /** Of a file the server can read; relative to the working folder, or absolute. */
+  path?: string | null;
+  /** The file's bytes, base64, in place of a path: a picture from the clipboard. */
+  data?: string | null;
+  /** How a person knows it; else the path's last name. */
+  name?: string | null;
+}
+
+/** Who says what stands on the user's side of a conversation. `agentls`: a notice for the model. */
+export type Author = "user" | "agentls";
+
+/** The server had to read anew what its prompt cache should have held. */
+export interface CacheMissed {
+  type: "cacheMissed";
+  responseId: string;
+  /** What changed since the request before; `expired`: nothing, but it was too long ago. */
+  cause: "model" | "tools" | "system" | "thinking" | "history" | "expired" | "unknown";
+  /** What the request before had left in the cache. */
+  expectedTokens: number;
+  readTokens: number;
 }
 
 export type CallOutcome = "ok" | "error" | "denied" | "cancelled";
@@ -171,6 +206,20 @@ export interface CallResult {
 }
 
 export type CallStatus = "ready" | "waiting" | "running" | "finished";
+
+/** What is carried past a compaction word for word, whatever its summary says or leaves out. */
+export interface Carried {
+  /** The prompt that the conversation began with. */
+  goal: string | null;
+  /** Sentences of the user that say what must, or must not, be done; oldest first. */
+  constraints: readonly string[];
+  /** What the user has said, oldest first, as far as there is room. */
+  prompts: readonly string[];
+  /** The latest last. */
+  files: readonly SeenFile[];
+  /** Oldest first. */
+  failures: readonly FailedAttempt[];
+}
 
 /** An editor or script that is connected. */
 export interface Client {
@@ -199,7 +248,53 @@ export interface ClientOptions {
   canApprove?: boolean;
 }
 
-export type ContentBlock = TextBlock | ImageBlock;
+/** No summary took the place of anything; the conversation is as it was. */
+export interface CompactionFailed {
+  type: "compactionFailed";
+  error: ErrorInfo;
+  /** It brings the circuit breaker closer; a cancel does not. */
+  counts: boolean;
+}
+
+/**
+ * `automatic`: the window was nearly full. `tooLong`: the model's side refused the conversation.
+ */
+export type CompactionReason = "automatic" | "requested" | "tooLong";
+
+/** A summary of the conversation is being written. */
+export interface CompactionStarted {
+  type: "compactionStarted";
+  reason: CompactionReason;
+}
+
+/** How it stands with making room in the model's window. */
+export interface CompactionState {
+  /** A summary is being written. */
+  running: CompactionReason | null;
+  /** How many compactions have failed in a row; at three none is begun by itself any more. */
+  failures: number;
+  /** Tool output before this message is sent as placeholders. */
+  clearedBefore: string | null;
+  /** Since when: what was thought before was thought with all of it in sight. */
+  clearedAt: Timestamp | null;
+  /** What the last compaction carried on. */
+  carried: Carried;
+}
+
+export type ContentBlock = TextBlock | ImageBlock | DocumentBlock | FileBlock;
+
+/** How full the model's window is. */
+export interface ContextUse {
+  /**
+   * What the next request would hold, counted by the server as far as it has answered and estimated
+   * from there on; null: not known.
+   */
+  usedTokens: number | null;
+  /** Null: not known. */
+  window: number | null;
+  compacting: CompactionReason | null;
+  compactionFailures: number;
+}
 
 /**
  * A summary takes the place of what came before it, and a new chain begins (`parent` is null).
@@ -222,6 +317,13 @@ export interface ConversationCompacted {
   /** Entries of the conversation that the summary stands for. */
   messageCount: number;
   state: JsonObject;
+  reason: CompactionReason;
+  carried: Carried;
+  /** What the model is told behind the summary: what was carried, the plan, the mode, files. */
+  putBack: string;
+  /** About how many the conversation took. */
+  tokensBefore: number;
+  tokensAfter: number;
 }
 
 /** Why a call was let through or not. */
@@ -232,6 +334,25 @@ export interface Decision {
   reason: string;
   rule: string | null;
   clientId: string | null;
+}
+
+/**
+ * `steer`: a running turn takes the prompt in before it asks the model next; where none runs, or it
+ * ends before that, the prompt is a turn of its own like any other.
+ */
+export type Delivery = "queue" | "steer";
+
+/** A document in a prompt: a PDF, which the model reads page by page. */
+export interface DocumentBlock {
+  type: "document";
+  /** `application/pdf`. */
+  mediaType: string;
+  /** The file's bytes, base64. */
+  data: string;
+  /** How a person knows it. */
+  name: string | null;
+  /** How many pages it has, where that is known. */
+  pages: number | null;
 }
 
 /** An event with its place: one line of the log, one notification to editors. */
@@ -255,7 +376,48 @@ export interface ErrorInfo {
   retryable: boolean;
 }
 
+/** A tool call that did not succeed, so that it is not tried again blindly. */
+export interface FailedAttempt {
+  /** In one line: "Running pytest -q". */
+  call: string;
+  /** What came of it, with the lines of its output that say why. */
+  outcome: string;
+}
+
+/** A lighter model answers until fast mode is left; null: it is left. */
+export interface FastModeChanged {
+  type: "fastModeChanged";
+  model: string | null;
+}
+
+/** Have a lighter model answer, or the chosen one again. */
+export interface FastModeSetParams {
+  sessionId: string;
+  enabled: boolean;
+}
+
+/** What holds now. */
+export interface FastModeSetResult {
+  model: ModelChoice;
+}
+
 export type FileAction = "restore" | "create" | "delete" | "mode" | "nothing";
+
+/** What an @-mention in a prompt stands for, as it was when the turn began. */
+export interface FileBlock {
+  type: "file";
+  what: "file" | "range" | "symbol" | "folder";
+  /** Relative to the working folder for a file inside of it, else absolute. */
+  path: string;
+  /** The lines, the symbol's definition, or the names in the folder. */
+  text: string;
+  symbol: string | null;
+  /** From 1; null for a folder. */
+  firstLine: number | null;
+  lastLine: number | null;
+  /** What of it is not in `text`, and why, for the model. */
+  leftOut: string | null;
+}
 
 /** A file that a tool call changed. */
 export interface FileChange {
@@ -293,14 +455,30 @@ export interface Gap {
   missing: string;
 }
 
-/** A rewind, or its undoing: the conversation goes on from another message, files are back. */
+/** What the model and the settings together allow at the moment. */
+export interface Gates {
+  /** How many calls that only read may run at once. */
+  parallelReads: number;
+  /** The model thinks before it answers. */
+  thinking: boolean;
+  /** The model that fast mode would choose; null: there is no fast mode here. */
+  fastModel: string | null;
+}
+
+/** The model or the settings changed, and with them what is allowed. */
+export interface GatesChanged {
+  type: "gatesChanged";
+  gates: Gates;
+}
+
+/** A rewind, its undoing, or a new beginning: the conversation goes on from elsewhere. */
 export interface HeadMoved {
   type: "headMoved";
   /** The message it goes on from; null: from its start. */
   head: string | null;
   /** The head before. */
   previous: string | null;
-  reason: "rewind" | "redo";
+  reason: "rewind" | "redo" | "clear";
   /** What it did to files. */
   changes: readonly FileChange[];
   /** What can be undone after it, the latest last. */
@@ -340,6 +518,8 @@ export interface LiveAnswer {
   parts: readonly LivePart[];
   /** How much of it is on disk, in Unicode code points. */
   kept: number;
+  /** When the model's last word came, where that is a while ago. */
+  stalledSince: Timestamp | null;
 }
 
 /** A part of an answer that is still being streamed. */
@@ -403,6 +583,8 @@ export interface ModelChanged {
 export interface ModelChoice {
   session: string | null;
   default: string | null;
+  /** The lighter model that answers in place of both while fast mode is on. */
+  fast: string | null;
 }
 
 /** A model that can be chosen. */
@@ -412,6 +594,11 @@ export interface ModelInfo {
   provider: string;
   /** `false` where a key is missing; choosing it says what to do. */
   available: boolean;
+  /** Tokens; null: not known. */
+  contextWindow: number | null;
+  /** List price of a million input tokens, in US dollars; null: not known. */
+  inputUsdPerMtok: number | null;
+  outputUsdPerMtok: number | null;
 }
 
 /** List the models that can be chosen. */
@@ -487,11 +674,11 @@ export interface Permissions {
   rules: readonly Rule[];
 }
 
-/** A queued prompt was taken up by a turn, or removed by the user. */
+/** A queued prompt was taken up by a turn, its own or a running one, or the user removed it. */
 export interface PromptDequeued {
   type: "promptDequeued";
   itemId: string;
-  reason: "started" | "removed";
+  reason: "started" | "steered" | "removed";
 }
 
 /** A prompt waits for its turn. The item's id becomes the turn's. */
@@ -499,6 +686,77 @@ export interface PromptQueued {
   type: "promptQueued";
   itemId: string;
   content: readonly ContentBlock[];
+  delivery: Delivery;
+  /** `compact`: a compaction, and the content is what its summary should heed. */
+  kind: QueuedKind;
+}
+
+/** Something that the model wants to know; another answer than those offered is possible. */
+export interface Question {
+  question: string;
+  /** What it is about, in a word or two. */
+  header: string;
+  options: readonly QuestionOption[];
+  multiSelect: boolean;
+}
+
+/** The user's answer to one question. */
+export interface QuestionAnswer {
+  /** Labels of the options chosen. */
+  selected: readonly string[];
+  /** In the user's own words. */
+  other: string | null;
+}
+
+/** The user's answer to one question. */
+export interface QuestionAnswerInput {
+  /** Labels of the options chosen. Default: `[]`. */
+  selected?: readonly string[];
+  /** In the user's own words. */
+  other?: string | null;
+}
+
+/** Answer the questions of a call, all of them. The first answer wins. */
+export interface QuestionAnswerParams {
+  sessionId: string;
+  callId: string;
+  /** One for each question, in their order; null: the user would not answer. */
+  answers: readonly QuestionAnswerInput[] | null;
+}
+
+/** The answers are taken. */
+export type QuestionAnswerResult = Record<string, never>;
+
+/** An answer that the model offers. */
+export interface QuestionOption {
+  label: string;
+  description: string;
+}
+
+/** Questions of one call, which are answered together. */
+export interface Questions {
+  callId: string;
+  questions: readonly Question[];
+  askedAt: Timestamp;
+}
+
+/** The first answer came; it settles the matter for every editor. */
+export interface QuestionsAnswered {
+  type: "questionsAnswered";
+  /** The message it belongs to. */
+  parent: string;
+  callId: string;
+  /** One for each question; null: the user would not answer. */
+  answers: readonly QuestionAnswer[] | null;
+  clientId: string | null;
+}
+
+/** A call waits for the user's answers. */
+export interface QuestionsAsked {
+  type: "questionsAsked";
+  /** The message it belongs to. */
+  parent: string;
+  questions: Questions;
 }
 
 /** Take a prompt out of the queue. */
@@ -510,12 +768,16 @@ export interface QueueRemoveParams {
 /** The prompt is gone from the queue. */
 export type QueueRemoveResult = Record<string, never>;
 
+export type QueuedKind = "prompt" | "compact";
+
 /** A prompt that waits for its turn. */
 export interface QueuedPrompt {
   /** Becomes the turn's id. */
   id: string;
   content: readonly ContentBlock[];
   queuedAt: Timestamp;
+  delivery: Delivery;
+  kind: QueuedKind;
 }
 
 /** Reasoning that the API sent encrypted; it goes back as it came. */
@@ -531,6 +793,46 @@ export interface RedoPoint {
   head: string | null;
   /** What it did to files. */
   changes: readonly FileChange[];
+}
+
+export type RetryCause =
+  | "rateLimited"
+  | "overloaded"
+  | "serverFailed"
+  | "connectionLost"
+  | "unreachable"
+  | "streamBroken";
+
+/** The wait is over, and the model is asked again. */
+export interface RetryEnded {
+  type: "retryEnded";
+  /** The message it belongs to. */
+  parent: string;
+}
+
+/** The model will be asked again, after a wait. */
+export interface RetryScheduled {
+  type: "retryScheduled";
+  /** The message it belongs to. */
+  parent: string;
+  retry: RetryWait;
+}
+
+/** A wait before the model is asked again. It can be cut short by a cancel. */
+export interface RetryWait {
+  cause: RetryCause;
+  error: ErrorInfo;
+  /** How many tries have failed for this cause. */
+  attempt: number;
+  /** How many tries there are, the first one included. */
+  maxAttempts: number;
+  delayMs: number;
+  resumesAt: Timestamp;
+  /**
+   * The server asked for more time than a turn waits for in a row: the turn is put aside until
+   * then, also over a restart, and goes on by itself.
+   */
+  parked: boolean;
 }
 
 export type RewindScope = "conversation" | "files" | "both";
@@ -575,12 +877,32 @@ export interface SearchHit {
   snippet: string;
 }
 
+/** A file that the agent has read or changed. */
+export interface SeenFile {
+  path: string;
+  /** Of its content when it was read or changed last; null: it is gone. */
+  sha256: string | null;
+  /** By the agent. */
+  changed: boolean;
+}
+
 /** What the server says of itself in `capabilities.experimental.agentls`. */
 export interface ServerOptions {
   version: number;
   /** The name of this connection in origins and decisions. */
   clientId: string;
   view: ViewState;
+}
+
+/** Begin the conversation anew in the same session; a redo brings the old one back. */
+export interface SessionClearParams {
+  sessionId: string;
+}
+
+/** The conversation is empty. */
+export interface SessionClearResult {
+  /** Entries of the conversation that were left behind. */
+  messages: number;
 }
 
 /** Take a session out of memory; a turn that runs is cancelled. It stays on disk. */
@@ -590,6 +912,22 @@ export interface SessionCloseParams {
 
 /** The session is closed and its log complete. */
 export type SessionCloseResult = Record<string, never>;
+
+/** Put a summary in the place of the conversation so far; a running turn is waited for. */
+export interface SessionCompactParams {
+  sessionId: string;
+  /** What the summary should heed. */
+  instructions?: string | null;
+  /** As for a prompt. */
+  turnId?: string | null;
+}
+
+/** The compaction is in the queue; it can be cancelled like a turn. */
+export interface SessionCompactResult {
+  turnId: string;
+  /** Another turn runs first. */
+  queued: boolean;
+}
 
 /** Open the session that was used last. */
 export type SessionContinueParams = Record<string, never>;
@@ -646,25 +984,41 @@ export type SessionEvent =
   | UserMessageReceived
   | TurnStarted
   | TurnFinished
+  | RetryScheduled
+  | RetryEnded
   | AnswerStarted
+  | AnswerStalled
   | PartStarted
   | PartDelta
   | AnswerProgressed
   | AnswerFinished
   | UsageRecorded
+  | CacheMissed
   | ApprovalRequested
   | ApprovalAnswered
+  | QuestionsAsked
+  | QuestionsAnswered
   | ToolCallStarted
   | ToolCallProgressed
   | ToolCallFinished
   | ToolResultIgnored
   | TodosChanged
+  | TaskAdded
+  | TaskStarted
+  | TaskProgressed
+  | TaskFinished
+  | TasksEvicted
+  | ToolOutputsCleared
+  | CompactionStarted
   | ConversationCompacted
+  | CompactionFailed
   | HeadMoved
   | TitleChanged
   | TagChanged
   | SidechainStarted
   | ModelChanged
+  | FastModeChanged
+  | GatesChanged
   | ModeChanged
   | RuleAdded
   | SessionResumed
@@ -773,12 +1127,21 @@ export interface SessionNewResult {
   snapshot: SessionSnapshot;
 }
 
-/** Send a prompt. While a turn runs it waits in the queue. */
+/**
+ * Send a prompt. While a turn runs it waits in the queue, or steers that turn.
+ *
+ * `@src/main.py`, `@src/main.py:10-20`, `@src/main.py#Symbol` and `@src/` in its text bring that
+ * file, those lines, that definition, that folder's names along, as they are when the turn begins.
+ */
 export interface SessionPromptParams {
   sessionId: string;
   text: string;
   /** An id the client made; the same prompt sent again with it is not run twice. */
   turnId?: string | null;
+  /** Default: `"queue"`. */
+  delivery?: Delivery;
+  /** Default: `[]`. */
+  attachments?: readonly Attachment[];
 }
 
 /** The prompt is taken; everything after is an event. */
@@ -893,7 +1256,11 @@ export interface SessionSlices {
   activity: Activity;
   usage: UsageTotals;
   approvals: readonly Approval[];
+  questions: readonly Questions[];
   queue: readonly QueuedPrompt[];
+  tasks: readonly Task[];
+  context: ContextUse;
+  gates: Gates;
   title: string | null;
   tag: string | null;
   access: Access;
@@ -926,6 +1293,10 @@ export interface SessionState {
   todos: readonly Todo[];
   variables: JsonObject;
   usage: UsageTotals;
+  /** What runs in the background, and what has ended and the model has not been told of. */
+  tasks: readonly Task[];
+  compaction: CompactionState;
+  gates: Gates;
   /** The rewinds that can be undone, the latest last. */
   redo: readonly RedoPoint[];
   access: Access;
@@ -983,7 +1354,11 @@ export interface StateDidChangeParams {
   activity?: Activity | null;
   usage?: UsageTotals | null;
   approvals?: readonly Approval[] | null;
+  questions?: readonly Questions[] | null;
   queue?: readonly QueuedPrompt[] | null;
+  tasks?: readonly Task[] | null;
+  context?: ContextUse | null;
+  gates?: Gates | null;
   title?: string | null;
   tag?: string | null;
   access?: Access | null;
@@ -1001,10 +1376,10 @@ export interface StateGetResult {
 }
 
 /**
- * Why an answer ended; the reasons are those of the Messages API's `stop_reason`, and two of ours.
+ * Why an answer ended: the Messages API's values of `stop_reason`, and three of ours.
  *
  * `cancelled`: the user stopped it. `interrupted`: the server ended in the middle of it; what had
- * come is kept.
+ * come is kept. `cut`: the model's side broke off; its whole parts are kept, and the turn goes on.
  */
 export type StopReason =
   | "endTurn"
@@ -1015,6 +1390,7 @@ export type StopReason =
   | "contextWindow"
   | "cancelled"
   | "interrupted"
+  | "cut"
   | "other";
 
 /** The log cannot be written; the turn waits for room, or for the user to say go on. */
@@ -1045,12 +1421,133 @@ export interface Summary {
   text: string;
   /** Entries it stands for. */
   messageCount: number;
+  /** What the model is told behind it: what was carried, the plan, the mode, files. */
+  putBack: string;
 }
 
 /** The session got a tag, by which lists are filtered; null takes it away. */
 export interface TagChanged {
   type: "tagChanged";
   tag: string | null;
+}
+
+/** A command or an agent that runs in the background. */
+export interface Task {
+  /** The kind's letter and eight characters of 0-9a-z: `b3k9x0q2m`. */
+  id: string;
+  kind: TaskKind;
+  /** What it is for, in a few words. */
+  description: string;
+  /** The shell command; null for an agent. */
+  command: string | null;
+  /** The tool call that made it. */
+  callId: string | null;
+  /** The agent's conversation; null for a command. */
+  chatId: string | null;
+  status: TaskStatus;
+  startedAt: Timestamp | null;
+  endedAt: Timestamp | null;
+  /** Of a command that ended by itself; minus the signal's number, where a signal ended it. */
+  exitCode: number | null;
+  /** Why it was killed or failed, for a person. */
+  reason: string | null;
+  /** The file that holds its output, absolute. */
+  outputPath: string | null;
+  /** How much it has written in all. */
+  outputBytes: number;
+  /** The end of its output while it runs. */
+  lastLines: string;
+}
+
+/** A task is about to begin; written before it does, so that a crash in it is seen. */
+export interface TaskAdded {
+  type: "taskAdded";
+  task: Task;
+}
+
+/** The task has ended, whatever became of it. */
+export interface TaskFinished {
+  type: "taskFinished";
+  taskId: string;
+  /** `completed`, `failed` or `killed`. */
+  status: TaskStatus;
+  exitCode: number | null;
+  reason: string | null;
+  outputBytes: number;
+  /** What it did to files after the call that made it had its result. */
+  changes: readonly FileChange[];
+  /** What was not looked at for changes, where something was not. */
+  leftOut: string | null;
+}
+
+export type TaskKind = "shell" | "localAgent";
+
+/** List what runs in a session's background. */
+export interface TaskListParams {
+  sessionId: string;
+}
+
+/** The tasks the session knows of. */
+export interface TaskListResult {
+  tasks: readonly Task[];
+}
+
+/** Read a task's output from an offset, also that of one that has ended. */
+export interface TaskOutputParams {
+  sessionId: string;
+  taskId: string;
+  /** In bytes. Default: `0`. */
+  offset?: number;
+  /** Bytes, at most. Default: `65536`. */
+  limit?: number;
+}
+
+/** A piece of a task's output, as UTF-8; no character is cut in two. */
+export interface TaskOutputResult {
+  text: string;
+  /** Where the next piece begins. */
+  nextOffset: number;
+  /** How much there is to read by now. */
+  size: number;
+  /** The task has ended: nothing comes after `size`. */
+  finished: boolean;
+}
+
+/** A running task has written more; told at most once a second. */
+export interface TaskProgressed {
+  type: "taskProgressed";
+  taskId: string;
+  outputBytes: number;
+  lastLines: string;
+}
+
+/** The task runs. */
+export interface TaskStarted {
+  type: "taskStarted";
+  taskId: string;
+}
+
+/**
+ * `pending`: on record, about to begin. The last three are final. `failed`: it ended by itself, and
+ * says that it did not succeed. `killed`: it was ended.
+ */
+export type TaskStatus = "pending" | "running" | "completed" | "failed" | "killed";
+
+/** End a task: its whole process group is asked to, and then made to. */
+export interface TaskStopParams {
+  sessionId: string;
+  taskId: string;
+}
+
+/** The task as it is now. */
+export interface TaskStopResult {
+  task: Task;
+}
+
+/** The model has been told how these tasks ended: they leave the state, their output stays. */
+export interface TasksEvicted {
+  type: "tasksEvicted";
+  taskIds: readonly string[];
 }
 
 /** Plain text in a prompt or in a tool's result. */
@@ -1116,6 +1613,10 @@ export interface ToolCall {
   status: CallStatus;
   approval: Approval | null;
   decision: Decision | null;
+  /** What the user is asked, where the call is a question. */
+  questions: Questions | null;
+  /** One for each question; null: none yet, or the user would not answer. */
+  answers: readonly QuestionAnswer[] | null;
   /** The last lines of its output while it runs. */
   progress: string | null;
   outcome: CallOutcome | null;
@@ -1176,6 +1677,17 @@ export interface ToolCallStarted {
   decision: Decision;
 }
 
+/** The model is sent placeholders for old tool output and pictures; the session keeps them. */
+export interface ToolOutputsCleared {
+  type: "toolOutputsCleared";
+  /** The message it belongs to. */
+  parent: string;
+  /** The first message whose results are sent in full. */
+  before: string;
+  /** About how many that saves. */
+  tokens: number;
+}
+
 /** A result came for a call that was not running: it is remembered, and has no effect. */
 export interface ToolResultIgnored {
   type: "toolResultIgnored";
@@ -1197,6 +1709,16 @@ export interface Turn {
   model: string;
   /** How often the model has answered in it. */
   rounds: number;
+  kind: QueuedKind;
+  /** What a compaction's summary should heed. */
+  instructions: string | null;
+  /** The wait before the model is asked again, while there is one. */
+  retry: RetryWait | null;
+  /** By cause, how often the model's side has failed since it last answered. */
+  failedTries: Record<string, number>;
+  /** By cause, how long was waited since then. */
+  waitedMs: Record<string, number>;
+  usage: Usage;
 }
 
 /** Stop a turn. One that still waits leaves the queue; one that has ended is not touched. */
@@ -1221,6 +1743,8 @@ export interface TurnFinished {
   /** Prompts, answers and tool results in the conversation at this point. */
   messageCount: number;
   durationMs: number;
+  /** What its responses used, those of subagents and compactions included. */
+  usage: Usage;
 }
 
 /** How the last turn ended. */
@@ -1230,6 +1754,7 @@ export interface TurnResult {
   error: ErrorInfo | null;
   finishedAt: Timestamp;
   durationMs: number;
+  usage: Usage;
 }
 
 /** The agent began to work on the message that is its parent; the envelope names the turn. */
@@ -1238,16 +1763,27 @@ export interface TurnStarted {
   /** The message it belongs to. */
   parent: string;
   model: string;
+  kind: QueuedKind;
+  /** What a compaction's summary should heed. */
+  instructions: string | null;
 }
 
 export type TurnStatus = "completed" | "cancelled" | "failed" | "maxTurns" | "interrupted";
 
-/** Tokens of one model response, or of several added up. */
+/** Tokens and cost of one model response, or of several added up. */
 export interface Usage {
+  /** Those that no cache had. */
   inputTokens: number;
   outputTokens: number;
   cacheReadTokens: number;
   cacheWriteTokens: number;
+  /**
+   * Billionths of a US dollar, an estimate by the list price at the time: whole numbers add up to
+   * the same sum in any order.
+   */
+  costNanoUsd: number;
+  /** Responses whose price is not known; the cost is that of the others. */
+  unpricedResponses: number;
 }
 
 /** A model response was paid for; it counts on whatever branch it was given. */
@@ -1256,6 +1792,10 @@ export interface UsageRecorded {
   responseId: string;
   model: string;
   usage: Usage;
+  /** Only an answer's usage says how full the window is. */
+  purpose: "answer" | "compaction" | "subagent";
+  /** The model's context window, in tokens, as far as it is known. */
+  window: number | null;
 }
 
 /** What the session has used, in all and by model; every response counts once. */
@@ -1266,24 +1806,28 @@ export interface UsageTotals {
   /** Of the latest response: what its request sent is the context in use. */
   last: Usage | null;
   lastResponseId: string | null;
+  /** The context window of the model that answered last, in tokens, as far as it is known. */
+  window: number | null;
 }
 
-/** The user's words. */
+/** The user's words, or a notice of agentls for the model. */
 export interface UserMessage {
   type: "user";
   id: string;
   at: Timestamp;
   turnId: string | null;
   content: readonly ContentBlock[];
+  author: Author;
 }
 
-/** The user's words entered the conversation. */
+/** The user's words entered the conversation, or a word of agentls about what has happened. */
 export interface UserMessageReceived {
   type: "userMessageReceived";
   id: string;
   /** The message before it; `null` at the start of the conversation. */
   parent: string | null;
   content: readonly ContentBlock[];
+  author: Author;
 }
 
 /** Change how this client looks at the agent; what is left out stays. */

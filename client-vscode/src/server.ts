@@ -76,6 +76,11 @@ export class AgentServer implements Connection, vscode.Disposable {
     return this.client.sendRequest<R>(type.method, params);
   }
 
+  /** Write a line into the output. */
+  log(line: string): void {
+    this.output.info(line);
+  }
+
   dispose(): void {
     this.phaseChanged.dispose();
     this.output.dispose();

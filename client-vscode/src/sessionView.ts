@@ -4,14 +4,18 @@ import type {
   Access,
   Activity,
   Approval,
+  ContextUse,
   Envelope,
+  Gates,
   ModelChoice,
   Permissions,
+  Questions,
   QueuedPrompt,
   SessionDeltaParams,
   SessionSnapshot,
   StateDidChangeParams,
   StorageTrouble,
+  Task,
   Todo,
   UsageTotals,
 } from "./protocol";
@@ -25,9 +29,14 @@ export interface SessionView {
   readonly permissions: Permissions;
   readonly activity: Activity;
   readonly approvals: readonly Approval[];
+  readonly questions: readonly Questions[];
   readonly todos: readonly Todo[];
   readonly queue: readonly QueuedPrompt[];
+  readonly tasks: readonly Task[];
   readonly usage: UsageTotals;
+  /** How full the model's window is. */
+  readonly context: ContextUse;
+  readonly gates: Gates;
   /** Whether this server writes the session, or follows another process that does. */
   readonly access: Access;
   /** Why the session cannot be saved just now. */
@@ -48,17 +57,17 @@ const PASSING: ReadonlySet<Envelope["event"]["type"]> = new Set([
   "answerStarted",
   "partStarted",
   "partDelta",
+  "answerStalled",
   "toolCallProgressed",
+  "taskProgressed",
+  "gatesChanged",
   "storageFailed",
   "storageRecovered",
   "accessChanged",
 ]);
 
 /** After these the conversation goes on from elsewhere, which only the server can say. */
-const TURNING: ReadonlySet<Envelope["event"]["type"]> = new Set([
-  "headMoved",
-  "conversationCompacted",
-]);
+const TURNING: ReadonlySet<Envelope["event"]["type"]> = new Set(["headMoved"]);
 
 /** Return the view that a snapshot gives. */
 export function fromSnapshot(sessionId: string, snapshot: SessionSnapshot): SessionView {
@@ -70,9 +79,13 @@ export function fromSnapshot(sessionId: string, snapshot: SessionSnapshot): Sess
     permissions: slices.permissions ?? state.permissions,
     activity: slices.activity ?? IDLE,
     approvals: slices.approvals ?? [],
+    questions: slices.questions ?? [],
     todos: slices.todos ?? state.todos,
     queue: slices.queue ?? state.queue,
+    tasks: slices.tasks ?? state.tasks,
     usage: slices.usage ?? state.usage,
+    context: slices.context ?? UNKNOWN,
+    gates: slices.gates ?? state.gates,
     access: state.access,
     storage: state.storage,
     transcript: transcripts.transcriptOf(state),
@@ -92,9 +105,13 @@ export function withSlices(view: SessionView, changed: StateDidChangeParams): Se
     permissions: changed.permissions ?? view.permissions,
     activity: changed.activity ?? view.activity,
     approvals: changed.approvals ?? view.approvals,
+    questions: changed.questions ?? view.questions,
     todos: changed.todos ?? view.todos,
     queue: changed.queue ?? view.queue,
+    tasks: changed.tasks ?? view.tasks,
     usage: changed.usage ?? view.usage,
+    context: changed.context ?? view.context,
+    gates: changed.gates ?? view.gates,
     access: changed.access ?? view.access,
     storage: changed.storage === undefined ? view.storage : changed.storage,
     sliceSeq: changed.seq,
@@ -110,7 +127,7 @@ export function withEvent(view: SessionView, envelope: Envelope): SessionView {
   const stale = view.stale || missed || TURNING.has(envelope.event.type);
   const transcript =
     envelope.chatId === MAIN_CHAT
-      ? transcripts.withEvent(view.transcript, envelope.event)
+      ? transcripts.withEvent(view.transcript, envelope)
       : view.transcript;
   if (passing && transcript === view.transcript && stale === view.stale) return view;
   return { ...view, transcript, stale, eventSeq: envelope.seq };
@@ -130,7 +147,27 @@ export function withDelta(view: SessionView, delta: SessionDeltaParams): Session
 
 /** Return the model that the next call goes to; null where none is chosen. */
 export function effectiveModel(model: ModelChoice): string | null {
-  return model.session ?? model.default;
+  return model.fast ?? model.session ?? model.default;
 }
 
-const IDLE: Activity = { status: "idle", label: "Idle", turnId: null, callIds: [], error: null };
+/** Return how much of the model's window is in use, in per cent; null where that is not known. */
+export function contextPercent({ usedTokens, window }: ContextUse): number | null {
+  if (usedTokens === null || window === null || window <= 0) return null;
+  return Math.min(100, Math.round((usedTokens / window) * 100));
+}
+
+const IDLE: Activity = {
+  status: "idle",
+  label: "Idle",
+  turnId: null,
+  callIds: [],
+  error: null,
+  retry: null,
+};
+
+const UNKNOWN: ContextUse = {
+  usedTokens: null,
+  window: null,
+  compacting: null,
+  compactionFailures: 0,
+};

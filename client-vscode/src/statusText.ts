@@ -1,8 +1,10 @@
 /** What the status bar says: a pure function of the server's phase and the session. */
 
+import { costText, tokensText } from "./amounts";
 import { inline } from "./markdownText";
-import type { Mode } from "./protocol";
-import { effectiveModel } from "./sessionView";
+import type { Mode, Question, Task, Usage } from "./protocol";
+import { retryCountdown, retrySentence } from "./retryText";
+import { contextPercent, effectiveModel } from "./sessionView";
 import type { SessionView } from "./sessionView";
 import { unreachable } from "./unreachable";
 
@@ -23,21 +25,27 @@ export interface Defaults {
   readonly model: string | null;
 }
 
+const STARTING: StatusText = {
+  text: "$(loading~spin) Agent: starting",
+  tooltip: "The agent server is starting.",
+  background: "none",
+};
+const MODEL_LENGTH = 32;
 const LABEL_LENGTH = 48;
 
-/** Return what the status bar says. */
+/**
+ * Return what the status bar says; while the model is waited for, what is left of the wait.
+ * `defaults` are null until the server has told them.
+ */
 export function statusText(
   phase: ServerPhase,
   view: SessionView | null,
-  defaults: Defaults,
+  defaults: Defaults | null,
+  now: Date = new Date(),
 ): StatusText {
   switch (phase.kind) {
     case "starting":
-      return {
-        text: "$(loading~spin) Agent: starting",
-        tooltip: "The agent server is starting.",
-        background: "none",
-      };
+      return STARTING;
     case "stopped":
       return {
         text: "$(error) Agent: stopped",
@@ -45,7 +53,8 @@ export function statusText(
         background: "error",
       };
     case "running":
-      return view === null ? beforeTheFirstPrompt(defaults) : ofSession(view);
+      if (view !== null) return ofSession(view, now);
+      return defaults === null ? STARTING : beforeTheFirstPrompt(defaults);
     default:
       return unreachable(phase, { text: "Agent", tooltip: "", background: "none" });
   }
@@ -78,26 +87,31 @@ function beforeTheFirstPrompt(defaults: Defaults): StatusText {
   };
 }
 
-function ofSession(view: SessionView): StatusText {
-  const model = effectiveModel(view.model) ?? "no model";
-  const mode = modeLabel(view.permissions.mode);
-  const { icon, label, background } = activityOf(view);
-  return {
-    text: `${icon} ${model} · ${mode} · ${cut(label)}`,
-    tooltip: tooltipOf(view, model, mode),
-    background,
-  };
+function ofSession(view: SessionView, now: Date): StatusText {
+  const fast = view.model.fast === null ? "" : "$(zap) ";
+  const { icon, label, background } = activityOf(view, now);
+  const percent = contextPercent(view.context);
+  const parts = [
+    `${icon} ${fast}${cut(effectiveModel(view.model) ?? "no model", MODEL_LENGTH)}`,
+    modeLabel(view.permissions.mode),
+    cut(label, LABEL_LENGTH),
+    ...(percent === null ? [] : [`${percent}%`]),
+  ];
+  return { text: parts.join(" · "), tooltip: tooltipOf(view, now), background };
 }
 
-function activityOf(view: SessionView): {
-  icon: string;
-  label: string;
-  background: StatusText["background"];
-} {
-  const { status, label } = view.activity;
-  if (view.approvals.length > 0) {
-    const more = view.approvals.length > 1 ? ` (${view.approvals.length})` : "";
-    return { icon: "$(bell-dot)", label: `Waiting for approval${more}`, background: "warning" };
+interface ActivityText {
+  readonly icon: string;
+  readonly label: string;
+  readonly background: StatusText["background"];
+}
+
+function activityOf(view: SessionView, now: Date): ActivityText {
+  const { status, label, retry } = view.activity;
+  if (view.approvals.length > 0) return waiting("Waiting for approval", view.approvals.length);
+  if (view.questions.length > 0) return waiting("Waiting for an answer", view.questions.length);
+  if (retry !== null) {
+    return { icon: "$(watch)", label: retryCountdown(retry, now), background: "none" };
   }
   switch (status) {
     case "idle":
@@ -113,27 +127,72 @@ function activityOf(view: SessionView): {
   }
 }
 
-function tooltipOf(view: SessionView, model: string, mode: string): string {
-  const { total } = view.usage;
-  const read = total.inputTokens + total.cacheReadTokens + total.cacheWriteTokens;
+function waiting(label: string, count: number): ActivityText {
+  const more = count > 1 ? ` (${count})` : "";
+  return { icon: "$(bell-dot)", label: `${label}${more}`, background: "warning" };
+}
+
+function tooltipOf(view: SessionView, now: Date): string {
+  const { activity, storage } = view;
   const lines = [
-    `Model: ${model}`,
-    `Permission mode: ${mode}`,
-    `Activity: ${view.activity.label}`,
-    ...(view.activity.error ? [view.activity.error.message] : []),
+    modelLine(view),
+    `Permission mode: ${modeLabel(view.permissions.mode)}`,
+    `Activity: ${activity.label}`,
+    ...(activity.retry ? [retrySentence(activity.retry, now), activity.retry.error.message] : []),
+    ...(activity.error ? [activity.error.message] : []),
     ...view.approvals.map((approval) => `Waits for an answer: ${approval.title}`),
-    ...(view.storage ? [`Not saved: ${view.storage.message}`] : []),
+    ...questionsAsked(view).map(({ question }) => `Asks: ${question}`),
+    ...(storage ? [`Not saved: ${storage.message}`] : []),
     ...(view.access.mode === "follower" ? ["Read-only: another process writes the session"] : []),
     ...(view.queue.length > 0 ? [`Prompts in the queue: ${view.queue.length}`] : []),
-    `Tokens: ${read} in, ${total.outputTokens} out`,
+    ...tasksLine(view.tasks),
+    ...contextLine(view),
+    ...usageLines(view),
   ];
   const title = `**${inline(view.title ?? "New session")}**`;
   return [title, ...lines.map(inline)].join("\n\n");
 }
 
-function cut(label: string): string {
-  const letters = Array.from(label.replace(/\s+/g, " "));
-  return letters.length <= LABEL_LENGTH
-    ? letters.join("")
-    : `${letters.slice(0, LABEL_LENGTH - 1).join("")}…`;
+function questionsAsked(view: SessionView): readonly Question[] {
+  return view.questions.flatMap(({ questions }) => questions);
+}
+
+function modelLine({ model }: SessionView): string {
+  if (model.fast === null) return `Model: ${effectiveModel(model) ?? "no model"}`;
+  return `Fast mode: ${model.fast} in place of ${model.session ?? model.default ?? "no model"}`;
+}
+
+function tasksLine(tasks: readonly Task[]): string[] {
+  const running = tasks.filter((task) => task.status === "running").length;
+  return running === 0 ? [] : [`Tasks in the background: ${running}`];
+}
+
+function contextLine({ context }: SessionView): string[] {
+  const { usedTokens, window } = context;
+  if (usedTokens === null) return [];
+  const used = `Context: about ${tokensText(usedTokens)}`;
+  if (window === null) return [`${used} tokens`];
+  return [`${used} of ${tokensText(window)} tokens (${contextPercent(context)}%)`];
+}
+
+function usageLines({ usage }: SessionView): string[] {
+  const models = Object.entries(usage.byModel);
+  const cost = costText(usage.total);
+  return [
+    `Tokens: ${inAndOut(usage.total)}`,
+    ...(models.length < 2 ? [] : models.map(([id, used]) => `— ${id}: ${inAndOut(used)}`)),
+    ...(cost === null ? [] : [`Cost so far: ${cost}`]),
+  ];
+}
+
+function inAndOut(usage: Usage): string {
+  const read = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+  const cached = usage.cacheReadTokens;
+  const ofThem = cached === 0 ? "" : ` (${tokensText(cached)} cached)`;
+  return `${tokensText(read)} in${ofThem}, ${tokensText(usage.outputTokens)} out`;
+}
+
+function cut(text: string, length: number): string {
+  const letters = Array.from(text.replace(/\s+/g, " "));
+  return letters.length <= length ? letters.join("") : `${letters.slice(0, length - 1).join("")}…`;
 }

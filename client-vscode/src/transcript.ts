@@ -1,53 +1,16 @@
 /** What a conversation shows, built from a snapshot and the events after it; knows no editor. */
 
+import { answered, entriesOf, said, summaryOf } from "./entries";
+import type { CallView, Entry } from "./entries";
 import type {
-  AnswerPart,
-  Approval,
-  CallOutcome,
-  CallStatus,
-  ContentBlock,
   Envelope,
-  ErrorInfo,
-  HistoryEntry,
   LiveAnswer,
   LivePart,
   SessionState,
+  Timestamp,
   ToolCall,
-  TurnStatus,
 } from "./protocol";
 import { unreachable } from "./unreachable";
-
-export interface CallView {
-  readonly id: string;
-  readonly name: string;
-  readonly status: CallStatus;
-  /** What it is doing; until it runs, no more than the tool's name. */
-  readonly invocation: string;
-  /** What was asked before it could run, whether or not that is answered. */
-  readonly approval: Approval | null;
-  /** The latest lines of its output while it runs. */
-  readonly progress: string | null;
-  readonly outcome: CallOutcome | null;
-  readonly summary: string | null;
-}
-
-export type PartView =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "thinking"; readonly text: string }
-  | { readonly kind: "call"; readonly call: CallView };
-
-export type Entry =
-  | { readonly kind: "prompt"; readonly id: string; readonly text: string }
-  | { readonly kind: "answer"; readonly id: string; readonly parts: readonly PartView[] }
-  /** The server ended in the middle of the answer before. */
-  | { readonly kind: "cut" }
-  | { readonly kind: "summary"; readonly id: string; readonly text: string }
-  | { readonly kind: "gap"; readonly id: string }
-  | {
-      readonly kind: "turnEnd";
-      readonly status: Exclude<TurnStatus, "completed">;
-      readonly error: ErrorInfo | null;
-    };
 
 export interface LivePartView {
   readonly id: string;
@@ -61,11 +24,21 @@ export interface LivePartView {
 export interface LiveView {
   readonly messageId: string;
   readonly parts: readonly LivePartView[];
+  /** When the model's last word came, where that is a while ago. */
+  readonly stalledSince: Timestamp | null;
+}
+
+/** Before which entry tool output is sent to the model as placeholders. */
+export interface Cleared {
+  readonly before: string;
+  /** About how many that saves; null: not known any more. */
+  readonly tokens: number | null;
 }
 
 export interface Transcript {
   readonly entries: readonly Entry[];
   readonly live: LiveView | null;
+  readonly cleared: Cleared | null;
 }
 
 export interface Delta {
@@ -74,8 +47,6 @@ export interface Delta {
   readonly text: string;
 }
 
-export const emptyTranscript: Transcript = { entries: [], live: null };
-
 /** Return the conversation that a snapshot holds. */
 export function transcriptOf(state: SessionState): Transcript {
   const finished = new Map<string, ToolCall>();
@@ -83,31 +54,43 @@ export function transcriptOf(state: SessionState): Transcript {
     if (entry.type === "callResult") finished.set(entry.call.id, entry.call);
   }
   const callOf = (id: string): ToolCall | undefined => finished.get(id) ?? state.calls[id];
-  const entries = state.history.flatMap((entry) => entryOf(entry, callOf));
+  const entries: Entry[] = [];
+  for (const entry of state.history) entries.push(...entriesOf(entry, entries, callOf));
   const last = state.lastTurn;
   if (state.turn === null && last !== null && last.status !== "completed") {
     entries.push({ kind: "turnEnd", status: last.status, error: last.error });
   }
-  return { entries, live: state.live === null ? null : liveOf(state.live) };
+  const before = state.compaction.clearedBefore;
+  return {
+    entries,
+    live: state.live === null ? null : liveOf(state.live),
+    cleared: before === null ? null : { before, tokens: null },
+  };
 }
 
 /** Return the conversation after an event; the very same object where it shows nothing new. */
-export function withEvent(transcript: Transcript, event: Envelope["event"]): Transcript {
+export function withEvent(
+  transcript: Transcript,
+  { event, turnId }: Pick<Envelope, "event" | "turnId">,
+): Transcript {
   switch (event.type) {
     case "userMessageReceived":
-      return append(transcript, { kind: "prompt", id: event.id, text: textOf(event.content) });
+      return append(transcript, said({ ...event, turnId }, transcript.entries));
     case "answerStarted":
-      return { ...transcript, live: { messageId: event.messageId, parts: [] } };
+      return {
+        ...transcript,
+        live: { messageId: event.messageId, parts: [], stalledSince: null },
+      };
+    case "answerStalled":
+      return stalled(transcript, event.messageId, event.silentSince);
+    case "retryScheduled":
+      return transcript.live === null ? transcript : { ...transcript, live: null };
     case "partStarted":
       return withPart(transcript, event.messageId, event.part);
     case "partDelta":
       return withDelta(transcript, event);
     case "answerFinished":
-      return append(transcript, {
-        kind: "answer",
-        id: event.id,
-        parts: event.parts.flatMap((part) => partOf(part, () => undefined)),
-      });
+      return append(transcript, ...answered(event, () => undefined));
     case "approvalRequested":
       return withCall(transcript, event.approval.callId, {
         status: "waiting",
@@ -115,6 +98,13 @@ export function withEvent(transcript: Transcript, event: Envelope["event"]): Tra
       });
     case "approvalAnswered":
       return withCall(transcript, event.callId, { status: "ready" });
+    case "questionsAsked":
+      return withCall(transcript, event.questions.callId, {
+        status: "waiting",
+        questions: event.questions,
+      });
+    case "questionsAnswered":
+      return withCall(transcript, event.callId, { status: "ready", answers: event.answers });
     case "toolCallStarted":
       return withCall(transcript, event.callId, {
         status: "running",
@@ -132,6 +122,12 @@ export function withEvent(transcript: Transcript, event: Envelope["event"]): Tra
     case "turnFinished":
       if (event.status === "completed") return { ...transcript, live: null };
       return append(transcript, { kind: "turnEnd", status: event.status, error: event.error });
+    case "toolOutputsCleared":
+      return { ...transcript, cleared: { before: event.before, tokens: event.tokens } };
+    case "conversationCompacted":
+      return { ...append(transcript, summaryOf(event)), cleared: null };
+    case "compactionFailed":
+      return append(transcript, { kind: "compactionFailed", error: event.error });
     case "sessionCreated":
     case "promptQueued":
     case "promptDequeued":
@@ -145,7 +141,6 @@ export function withEvent(transcript: Transcript, event: Envelope["event"]): Tra
     case "ruleAdded":
     case "answerProgressed":
     case "toolResultIgnored":
-    case "conversationCompacted":
     case "tagChanged":
     case "sidechainStarted":
     case "sessionResumed":
@@ -153,6 +148,16 @@ export function withEvent(transcript: Transcript, event: Envelope["event"]): Tra
     case "storageFailed":
     case "storageRecovered":
     case "accessChanged":
+    case "retryEnded":
+    case "cacheMissed":
+    case "compactionStarted":
+    case "taskAdded":
+    case "taskStarted":
+    case "taskProgressed":
+    case "taskFinished":
+    case "tasksEvicted":
+    case "fastModeChanged":
+    case "gatesChanged":
       return transcript;
     default:
       return unreachable(event, transcript);
@@ -168,69 +173,16 @@ export function withDelta(transcript: Transcript, delta: Delta): Transcript {
   const fresh = Array.from(delta.text).slice(part.length - delta.offset);
   if (fresh.length === 0) return transcript;
   const grown = { ...part, text: part.text + fresh.join(""), length: part.length + fresh.length };
-  return { ...transcript, live: { ...live, parts: live.parts.with(index, grown) } };
-}
-
-function entryOf(
-  entry: HistoryEntry,
-  callOf: (id: string) => ToolCall | undefined,
-): readonly Entry[] {
-  switch (entry.type) {
-    case "user":
-      return [{ kind: "prompt", id: entry.id, text: textOf(entry.content) }];
-    case "answer":
-      return [
-        {
-          kind: "answer",
-          id: entry.id,
-          parts: entry.parts.flatMap((part) => partOf(part, callOf)),
-        },
-        ...(entry.stopReason === "interrupted" ? [{ kind: "cut" } as const] : []),
-      ];
-    case "summary":
-      return [{ kind: "summary", id: entry.id, text: entry.text }];
-    case "gap":
-      return [{ kind: "gap", id: entry.id }];
-    case "callResult":
-      return []; // it is shown where the answer made the call
-    default:
-      return unreachable(entry, []);
-  }
-}
-
-function partOf(
-  part: AnswerPart,
-  callOf: (id: string) => ToolCall | undefined,
-): readonly PartView[] {
-  switch (part.type) {
-    case "text":
-      return [{ kind: "text", text: part.text }];
-    case "thinking":
-      return [{ kind: "thinking", text: part.text }];
-    case "redactedThinking":
-      return [];
-    case "toolCall":
-      return [{ kind: "call", call: callView(part.id, part.name, callOf(part.id)) }];
-    default:
-      return unreachable(part, []);
-  }
-}
-
-function callView(id: string, name: string, call: ToolCall | undefined): CallView {
-  return {
-    id,
-    name,
-    status: call?.status ?? "ready",
-    invocation: call?.invocation ?? name,
-    approval: call?.approval ?? null,
-    progress: call?.progress ?? null,
-    outcome: call?.outcome ?? null,
-    summary: call?.summary ?? null,
-  };
+  const parts = live.parts.with(index, grown);
+  return { ...transcript, live: { ...live, parts, stalledSince: null } };
 }
 
 function liveOf(live: LiveAnswer): LiveView {
-  return { messageId: live.messageId, parts: live.parts.map(livePartOf) };
+  return {
+    messageId: live.messageId,
+    parts: live.parts.map(livePartOf),
+    stalledSince: live.stalledSince,
+  };
 }
 
 function livePartOf(part: LivePart): LivePartView {
@@ -247,7 +199,14 @@ function withPart(transcript: Transcript, messageId: string, part: LivePart): Tr
   const live = transcript.live;
   if (live === null || live.messageId !== messageId) return transcript;
   if (live.parts.some((known) => known.id === part.id)) return transcript;
-  return { ...transcript, live: { ...live, parts: [...live.parts, livePartOf(part)] } };
+  const parts = [...live.parts, livePartOf(part)];
+  return { ...transcript, live: { ...live, parts, stalledSince: null } };
+}
+
+function stalled(transcript: Transcript, messageId: string, since: Timestamp): Transcript {
+  const live = transcript.live;
+  if (live === null || live.messageId !== messageId) return transcript;
+  return { ...transcript, live: { ...live, stalledSince: since } };
 }
 
 function withCall(transcript: Transcript, callId: string, change: Partial<CallView>): Transcript {
@@ -264,15 +223,6 @@ function withCall(transcript: Transcript, callId: string, change: Partial<CallVi
   return transcript;
 }
 
-function append(transcript: Transcript, entry: Entry): Transcript {
-  return { entries: [...transcript.entries, entry], live: null };
-}
-
-/** Return the text of a prompt or a result, with a mark where a picture stands. */
-export function textOf(content: readonly ContentBlock[]): string {
-  return content
-    .map((block) =>
-      block.type === "text" ? block.text : `[image: ${block.name ?? block.mediaType}]`,
-    )
-    .join("\n\n");
+function append(transcript: Transcript, ...entries: readonly Entry[]): Transcript {
+  return { ...transcript, entries: [...transcript.entries, ...entries], live: null };
 }

@@ -4,14 +4,20 @@ import { randomUUID } from "node:crypto";
 import type { Connection } from "./connection";
 import * as methods from "./methods";
 import type {
+  Attachment,
+  Delivery,
   Envelope,
   Mode,
   ModelInfo,
+  QuestionAnswerInput,
+  SessionClearResult,
   SessionDeltaParams,
   SessionDidResetParams,
+  SessionRedoResult,
   SessionSnapshot,
   SessionSummary,
   StateDidChangeParams,
+  Task,
 } from "./protocol";
 import * as views from "./sessionView";
 import type { SessionView } from "./sessionView";
@@ -55,10 +61,51 @@ export class WindowSession {
   }
 
   /** Send a prompt, in a new session where none is open. Tells whether it waits in the queue. */
-  async prompt(text: string): Promise<{ queued: boolean }> {
+  async prompt(
+    text: string,
+    delivery: Delivery = "queue",
+    attachments: readonly Attachment[] = [],
+  ): Promise<{ queued: boolean }> {
     const { sessionId } = await this.opened();
     const turnId = randomUUID();
-    return this.connection.request(methods.sessionPrompt, { sessionId, text, turnId });
+    const params = { sessionId, text, turnId, delivery, attachments };
+    return this.connection.request(methods.sessionPrompt, params);
+  }
+
+  /** Have the conversation summed up; tells whether another turn runs first. */
+  async compact(instructions: string | null): Promise<{ queued: boolean }> {
+    const { sessionId } = this.shown();
+    const turnId = randomUUID();
+    return this.connection.request(methods.sessionCompact, { sessionId, instructions, turnId });
+  }
+
+  /** Begin the conversation anew in the same session. */
+  async clear(): Promise<SessionClearResult> {
+    const { sessionId } = this.shown();
+    return this.connection.request(methods.sessionClear, { sessionId });
+  }
+
+  /** Bring back what the last clear or rewind left behind. */
+  async redo(): Promise<SessionRedoResult> {
+    const { sessionId } = this.shown();
+    return this.connection.request(methods.sessionRedo, { sessionId });
+  }
+
+  async removeQueued(itemId: string): Promise<void> {
+    const { sessionId } = this.shown();
+    await this.connection.request(methods.queueRemove, { sessionId, itemId });
+  }
+
+  async stopTask(taskId: string): Promise<Task> {
+    const { sessionId } = this.shown();
+    return (await this.connection.request(methods.taskStop, { sessionId, taskId })).task;
+  }
+
+  /** Turn fast mode on or off; tells which model answers in it, null where it is off. */
+  async setFastMode(enabled: boolean): Promise<string | null> {
+    const { sessionId } = await this.opened();
+    const { model } = await this.connection.request(methods.fastModeSet, { sessionId, enabled });
+    return model.fast;
   }
 
   /** Stop the turn that runs; false where none does. */
@@ -69,8 +116,23 @@ export class WindowSession {
     return (await this.connection.request(methods.turnCancel, { sessionId, turnId })).cancelled;
   }
 
-  async answer(sessionId: string, callId: string, optionId: string): Promise<void> {
-    await this.connection.request(methods.approvalAnswer, { sessionId, callId, optionId });
+  /** Answer an approval; `reason` is for the model to read, with a no. */
+  async answer(
+    sessionId: string,
+    callId: string,
+    optionId: string,
+    reason: string | null = null,
+  ): Promise<void> {
+    await this.connection.request(methods.approvalAnswer, { sessionId, callId, optionId, reason });
+  }
+
+  /** Answer the questions of a call; null: the user would not. */
+  async answerQuestions(
+    sessionId: string,
+    callId: string,
+    answers: readonly QuestionAnswerInput[] | null,
+  ): Promise<void> {
+    await this.connection.request(methods.questionAnswer, { sessionId, callId, answers });
   }
 
   /** Let the turn go on although the session cannot be saved just now. */
@@ -136,6 +198,11 @@ export class WindowSession {
     if (this.view === null) return;
     this.show(views.withSlices(this.view, changed));
     if (changed.access !== undefined && views.isLeft(this.view)) void this.takeOver();
+  }
+
+  private shown(): SessionView {
+    if (this.view === null) throw new Error("No session is open. Send a prompt to begin one.");
+    return this.view;
   }
 
   private async opened(): Promise<SessionView> {

@@ -1,15 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { detailLanguage } from "../src/callMarkdown";
 import { conversationMarkdown } from "../src/conversationMarkdown";
 import { fromSnapshot } from "../src/sessionView";
 import type { SessionView } from "../src/sessionView";
-import type { CallView, Entry, LivePartView } from "../src/transcript";
-import { approval, SESSION, snapshot } from "./fixtures";
+import type { CallView, Entry, PromptEntry } from "../src/entries";
+import type { LivePartView } from "../src/transcript";
+import { activity, approval, AT, questions, queued, retry, SESSION, snapshot } from "./fixtures";
 
 function markdown(entries: readonly Entry[], live: readonly LivePartView[] | null = null): string {
   const view: SessionView = fromSnapshot(SESSION, snapshot());
-  const transcript = { entries, live: live && { messageId: "m2", parts: live } };
+  const transcript = {
+    entries,
+    live: live && { messageId: "m2", parts: live, stalledSince: null },
+    cleared: null,
+  };
   return conversationMarkdown({ ...view, transcript });
+}
+
+function said(text: string, change: Partial<PromptEntry> = {}): PromptEntry {
+  return { kind: "prompt", id: "m1", turnId: "t1", text, attached: [], steered: false, ...change };
 }
 
 function call(change: Partial<CallView>): { kind: "call"; call: CallView } {
@@ -21,6 +31,8 @@ function call(change: Partial<CallView>): { kind: "call"; call: CallView } {
       status: "finished",
       invocation: "Reading notes.txt",
       approval: null,
+      questions: null,
+      answers: null,
       progress: null,
       outcome: "ok",
       summary: "Read notes",
@@ -31,7 +43,7 @@ function call(change: Partial<CallView>): { kind: "call"; call: CallView } {
 
 test("every prompt is a heading", () => {
   const text = markdown([
-    { kind: "prompt", id: "m1", text: "What is *this*?" },
+    said("What is *this*?"),
     { kind: "answer", id: "m2", parts: [{ kind: "text", text: "A **test**." }] },
   ]);
   assert.equal(text, "## What is \\*this\\*?\n\nA **test**.\n");
@@ -39,14 +51,14 @@ test("every prompt is a heading", () => {
 
 test("what is missing, summed up or cut off says so", () => {
   const text = markdown([
-    { kind: "summary", id: "m0", text: "Renamed it." },
+    { kind: "summary", id: "m0", text: "Renamed it.", messageCount: 120, tokens: null },
     { kind: "gap", id: "gap_m1" },
     { kind: "answer", id: "m1", parts: [{ kind: "text", text: "The first" }] },
-    { kind: "cut" },
+    { kind: "cut", why: "interrupted" },
   ]);
   assert.equal(
     text,
-    "> **Summary of what came before**\n>\n> Renamed it.\n\n*Messages are missing here: the session was damaged on disk.*\n\nThe first\n\n*Cut off here: the server ended.*\n",
+    "---\n\n**Conversation compacted:** 120 messages\n\n```agentls-fold Summary of what came before\nRenamed it.\n```\n\n*Messages are missing here: the session was damaged on disk.*\n\nThe first\n\n*Cut off here: the server ended.*\n",
   );
 });
 
@@ -63,7 +75,7 @@ test("a session that is not saved, or only followed, says so at its end", () => 
 });
 
 test("a long prompt stands whole below its heading", () => {
-  const text = markdown([{ kind: "prompt", id: "m1", text: "Do this\nand that" }]);
+  const text = markdown([said("Do this\nand that")]);
   assert.equal(text, "## Do this\n\n> Do this\n> and that\n");
 });
 
@@ -127,8 +139,12 @@ test("streamed text with an open code block does not swallow what follows", () =
   const part = { id: "p1", type: "text", name: null, text: "```py\nx = 1", length: 11 } as const;
   const text = conversationMarkdown({
     ...view,
-    activity: { status: "running", label: "Answering", turnId: "t1", callIds: [], error: null },
-    transcript: { entries: [], live: { messageId: "m2", parts: [part] } },
+    activity: activity({ status: "running", label: "Answering", turnId: "t1" }),
+    transcript: {
+      entries: [],
+      live: { messageId: "m2", parts: [part], stalledSince: null },
+      cleared: null,
+    },
   });
   assert.equal(text, "```py\nx = 1\n```\n\n*Answering…*\n");
 });
@@ -143,7 +159,7 @@ test("a prompt in the queue is shown at the end", () => {
   const view = fromSnapshot(
     SESSION,
     snapshot({
-      queue: [{ id: "q1", content: [{ type: "text", text: "And then" }], queuedAt: "" }],
+      queue: [queued("And then")],
     }),
   );
   assert.equal(conversationMarkdown(view), "*In the queue:* And then\n");
@@ -151,4 +167,130 @@ test("a prompt in the queue is shown at the end", () => {
 
 test("without a session the document says how to begin", () => {
   assert.match(conversationMarkdown(null), /Send a prompt/);
+});
+
+test("what is queued says how it will be taken up", () => {
+  const queue = [
+    queued("Use tabs", { delivery: "steer" }),
+    queued("", { kind: "compact" }),
+    queued("Keep the paths", { kind: "compact" }),
+  ];
+  assert.equal(
+    conversationMarkdown(fromSnapshot(SESSION, snapshot({ queue }))),
+    "*Steers the turn:* Use tabs\n\n*In the queue:* Compact the conversation\n\n" +
+      "*In the queue:* Compact the conversation\\: Keep the paths\n",
+  );
+});
+
+test("a prompt that steered a turn, and what came with one, can be seen", () => {
+  const text = markdown([
+    said("What is in it?", { attached: ["image: a.png", "range: src/b.py:10-20"] }),
+    said("In short", { steered: true }),
+  ]);
+  assert.equal(
+    text,
+    "## What is in it?\n\n*image\\: a\\.png · range\\: src/b\\.py\\:10\\-20*\n\n## ↳ In short\n",
+  );
+});
+
+test("a notice of agentls is folded, and is no heading", () => {
+  const text = markdown([{ kind: "notice", id: "m3", text: "Task b3k9 has ended.\nExit code 1." }]);
+  assert.equal(
+    text,
+    "```agentls-fold agentls to the model: Task b3k9 has ended.\nTask b3k9 has ended.\nExit code 1.\n```\n",
+  );
+});
+
+test("a compaction is a divider with its numbers, and its summary is folded", () => {
+  const text = markdown([
+    {
+      kind: "summary",
+      id: "m9",
+      text: "```py\nx = 1",
+      messageCount: 120,
+      tokens: { before: 85_000, after: 9_000 },
+    },
+  ]);
+  assert.match(text, /^---\n\n\*\*Conversation compacted:\*\* 120 messages, 85k → 9k tokens\n\n/);
+  assert.match(text, /````agentls-fold Summary of what came before\n```py\nx = 1\n```\n````\n$/);
+});
+
+test("a compaction that failed says why", () => {
+  const error = { kind: "CompactionRejected", message: "It did not shrink.", retryable: false };
+  const text = markdown([{ kind: "compactionFailed", error }]);
+  assert.equal(text, "> **Not compacted.** It did not shrink\\.\n");
+});
+
+test("a line shows from where on tool output is sent whole", () => {
+  const view: SessionView = fromSnapshot(SESSION, snapshot());
+  const entries = [said("One"), said("Two", { id: "m5" })];
+  const transcript = { entries, live: null, cleared: { before: "m5", tokens: 12_300 } };
+  assert.match(
+    conversationMarkdown({ ...view, transcript }),
+    /## One\n\n---\n\n\*Tool output above is sent .* \(about 12k tokens less\)\.\*\n\n## Two/,
+  );
+});
+
+test("a wait before another try has a line for as long as it lasts", () => {
+  const view: SessionView = fromSnapshot(SESSION, snapshot());
+  const running = activity({ status: "running", turnId: "t1", label: "Waiting", retry: retry() });
+  const waits = conversationMarkdown({ ...view, activity: running }, new Date(AT));
+  assert.match(waits, /^\*The model is overloaded; trying again at .*05 \\\(2 of 3\\\)\*\n$/);
+  const over = { ...running, retry: null, label: "Thinking" };
+  assert.equal(conversationMarkdown({ ...view, activity: over }), "*Thinking…*\n");
+});
+
+test("a turn that was put aside says until when", () => {
+  const view: SessionView = fromSnapshot(SESSION, snapshot());
+  const wait = retry({ cause: "rateLimited", parked: true });
+  const parked = activity({ status: "running", turnId: "t1", retry: wait });
+  assert.match(
+    conversationMarkdown({ ...view, activity: parked }, new Date(AT)),
+    /takes no more requests just now; the turn is put aside until .*05 and goes on by itself/,
+  );
+});
+
+test("an answer that has stalled says since when", () => {
+  const view: SessionView = fromSnapshot(SESSION, snapshot());
+  const live = { messageId: "m2", parts: [], stalledSince: AT };
+  const stalled = conversationMarkdown(
+    {
+      ...view,
+      activity: activity({ status: "running", label: "Thinking", turnId: "t1" }),
+      transcript: { entries: [], live, cleared: null },
+    },
+    new Date(AT),
+  );
+  assert.match(stalled, /^\*The model has said nothing since .*35; still waiting…\*\n$/);
+});
+
+test("thinking that is over is folded", () => {
+  const thinking = { kind: "thinking", text: "Hm.\n" } as const;
+  const text = markdown([{ kind: "answer", id: "m2", parts: [thinking] }]);
+  assert.equal(text, "```agentls-fold Thought\nHm.\n```\n");
+});
+
+test("a question shows what can be chosen, and then what was", () => {
+  const asks = { name: "AskUserQuestion", questions: questions(), outcome: null, summary: null };
+  const waiting = call({ ...asks, status: "waiting" });
+  const asked = markdown([{ kind: "answer", id: "m2", parts: [waiting] }]);
+  assert.match(asked, /^\? \*\*AskUserQuestion\*\* \\\(waiting for your answer\\\)\n/);
+  assert.match(asked, /\*\*Database\*\* Which database .*\n\n- SQLite\\: Nothing to install\n- PostgreSQL\n/);
+  const answers = [
+    { selected: ["SQLite"], other: null },
+    { selected: ["Reading", "Writing"], other: "and locks" },
+  ];
+  const done = call({ ...asks, status: "finished", outcome: "ok", summary: "Asked", answers });
+  assert.match(
+    markdown([{ kind: "answer", id: "m2", parts: [done] }]),
+    /^✓ .* Answered\n\n- Which .* \*\*SQLite\*\*\n- What .* \*\*Reading, Writing, and locks\*\*\n$/,
+  );
+});
+
+test("a plan that waits is drawn, not quoted as code", () => {
+  const plan = { ...approval(), toolName: "ExitPlanMode", detail: "# Plan\n\n---\n\n1. Do it" };
+  const waiting = call({ name: "ExitPlanMode", status: "waiting", approval: plan });
+  const text = markdown([{ kind: "answer", id: "m2", parts: [waiting] }]);
+  assert.match(text, /\n\n> # Plan\n>\n> ---\n>\n> 1\. Do it\n$/);
+  assert.equal(detailLanguage(plan), "markdown");
 });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import MarkdownItLibrary from "markdown-it";
-import { CONVERSATION_SCHEME, extendMarkdownIt } from "../src/conversationPreview";
+import { APPROVAL_SCHEME, CONVERSATION_SCHEME, extendMarkdownIt } from "../src/conversationPreview";
 import type { MarkdownIt } from "../src/conversationPreview";
+import { folded } from "../src/markdownText";
 
 function render(markdown: string, scheme: string): string {
   const library = new MarkdownItLibrary({ html: true });
@@ -39,4 +40,29 @@ test("other documents are drawn as before", () => {
   const markdown = "A <b>bold</b> ![a](a.png)\n\n<hr>";
   const plain = new MarkdownItLibrary({ html: true }).render(markdown);
   assert.equal(render(markdown, "file"), plain);
+});
+
+test("folded text is Markdown behind a line that opens, and no safer or less safe than the rest", () => {
+  const html = render(folded("A <b> `title`", "**Bold** <img src=x>"), CONVERSATION_SCHEME);
+  assert.match(
+    html,
+    /<details class="agentls-fold"><summary>A &lt;b&gt; title<\/summary><p><strong>Bold<\/strong> &lt;img src=x&gt;<\/p>\n<\/details>/,
+  );
+  assert.equal(html.match(/agentls-conversation/g)?.length, 1);
+});
+
+test("a fold in a fold, and an open code block in one, end where they should", () => {
+  const inner = folded("Inner", "```py\nx = 1");
+  const html = render(`${folded("Outer", inner)}\n\nAfter`, CONVERSATION_SCHEME);
+  assert.equal(html.match(/<details/g)?.length, 2);
+  assert.match(html, /<\/details>\n<\/details>\n<p>After<\/p>/);
+});
+
+test("other code blocks, and folds of other documents, stay code", () => {
+  assert.match(render("```py\nx\n```", CONVERSATION_SCHEME), /<code class="language-py">x\n<\/code>/);
+  assert.doesNotMatch(render(folded("Title", "Text"), "file"), /<details/);
+});
+
+test("a plan that waits for approval is drawn as safely as a conversation", () => {
+  assert.doesNotMatch(render("![a](https://x.test/?secret) <b>x</b>", APPROVAL_SCHEME), /<img|<b>/);
 });

@@ -1,12 +1,20 @@
 /** Sessions, events and answers as a server sends them. */
 
 import type {
+  Activity,
   Approval,
+  ContextUse,
   Envelope,
+  Questions,
+  QueuedPrompt,
+  RetryWait,
   SessionSlices,
   SessionSnapshot,
   SessionState,
+  StopReason,
+  Task,
   ToolCall,
+  Usage,
 } from "../src/protocol";
 
 export const AT = "2026-11-30T14:56:35.123Z";
@@ -39,11 +47,27 @@ export function state(change: Partial<SessionState> = {}): SessionState {
     queue: [],
     turn: null,
     lastTurn: null,
-    model: { session: null, default: "offline" },
+    model: { session: null, default: "offline", fast: null },
     permissions: { mode: "default", rules: [] },
     todos: [],
     variables: {},
-    usage: { total: usage(), byModel: {}, responses: 0, last: null, lastResponseId: null },
+    usage: {
+      total: usage(),
+      byModel: {},
+      responses: 0,
+      last: null,
+      lastResponseId: null,
+      window: null,
+    },
+    tasks: [],
+    compaction: {
+      running: null,
+      failures: 0,
+      clearedBefore: null,
+      clearedAt: null,
+      carried: { goal: null, constraints: [], prompts: [], files: [], failures: [] },
+    },
+    gates: { parallelReads: 8, thinking: true, fastModel: null },
     ...change,
   };
 }
@@ -61,10 +85,14 @@ export function snapshot(
       model: whole.model,
       permissions: whole.permissions,
       todos: whole.todos,
-      activity: { status: "idle", label: "Idle", turnId: null, callIds: [], error: null },
+      activity: activity(),
       usage: whole.usage,
       approvals: [],
+      questions: [],
       queue: whole.queue,
+      tasks: whole.tasks,
+      context: context(),
+      gates: whole.gates,
       title: whole.title,
       tag: whole.tag,
       access: whole.access,
@@ -74,8 +102,102 @@ export function snapshot(
   };
 }
 
-export function usage(inputTokens = 0, outputTokens = 0) {
-  return { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 };
+export function activity(change: Partial<Activity> = {}): Activity {
+  return {
+    status: "idle",
+    label: "Idle",
+    turnId: null,
+    callIds: [],
+    error: null,
+    retry: null,
+    ...change,
+  };
+}
+
+export function context(change: Partial<ContextUse> = {}): ContextUse {
+  return { usedTokens: null, window: null, compacting: null, compactionFailures: 0, ...change };
+}
+
+export function usage(
+  inputTokens = 0,
+  outputTokens = 0,
+  change: Partial<Usage> = {},
+): Usage {
+  return {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    costNanoUsd: 0,
+    unpricedResponses: 0,
+    ...change,
+  };
+}
+
+/** Half a minute after `AT`, the second of three tries. */
+export function retry(change: Partial<RetryWait> = {}): RetryWait {
+  return {
+    cause: "overloaded",
+    error: { kind: "Overloaded", message: "The API is overloaded (529).", retryable: true },
+    attempt: 1,
+    maxAttempts: 3,
+    delayMs: 30_000,
+    resumesAt: "2026-11-30T14:57:05.123Z",
+    parked: false,
+    ...change,
+  };
+}
+
+export function questions(callId = "c1"): Questions {
+  return {
+    callId,
+    questions: [
+      {
+        question: "Which database should the tests use?",
+        header: "Database",
+        options: [
+          { label: "SQLite", description: "Nothing to install" },
+          { label: "PostgreSQL", description: "" },
+        ],
+        multiSelect: false,
+      },
+      {
+        question: "What is to be tested?",
+        header: "Scope",
+        options: [
+          { label: "Reading", description: "" },
+          { label: "Writing", description: "" },
+        ],
+        multiSelect: true,
+      },
+    ],
+    askedAt: AT,
+  };
+}
+
+export function queued(text: string, change: Partial<QueuedPrompt> = {}): QueuedPrompt {
+  const content = text === "" ? [] : [{ type: "text", text } as const];
+  return { id: "q1", content, queuedAt: AT, delivery: "queue", kind: "prompt", ...change };
+}
+
+export function task(change: Partial<Task> = {}): Task {
+  return {
+    id: "b3k9x0q2m",
+    kind: "shell",
+    description: "Run the tests",
+    command: "pytest -q",
+    callId: "c1",
+    chatId: null,
+    status: "running",
+    startedAt: AT,
+    endedAt: null,
+    exitCode: null,
+    reason: null,
+    outputPath: "/work/.agentls/tasks/b3k9x0q2m.log",
+    outputBytes: 0,
+    lastLines: "",
+    ...change,
+  };
 }
 
 export function envelope(seq: number, event: Event, change: Partial<Envelope> = {}): Envelope {
@@ -92,12 +214,19 @@ export function envelope(seq: number, event: Event, change: Partial<Envelope> = 
 }
 
 export function prompt(text: string, id = "m1"): Event {
-  return { type: "userMessageReceived", id, parent: null, content: [{ type: "text", text }] };
+  return {
+    type: "userMessageReceived",
+    id,
+    parent: null,
+    content: [{ type: "text", text }],
+    author: "user",
+  };
 }
 
 export function answer(
   parts: Extract<Event, { type: "answerFinished" }>["parts"],
   id = "m2",
+  stopReason: StopReason = "endTurn",
 ): Event {
   return {
     type: "answerFinished",
@@ -105,7 +234,7 @@ export function answer(
     parent: "m1",
     model: "offline",
     parts,
-    stopReason: "endTurn",
+    stopReason,
     responseId: null,
     usage: usage(),
   };
@@ -119,8 +248,8 @@ export function approval(callId = "c1"): Approval {
     detail: "--- notes.txt\n+++ notes.txt\n@@ -1 +1 @@\n-A\n+B",
     reason: "the mode is default",
     options: [
-      { id: "allow", kind: "allowOnce", label: "Allow", rule: null },
-      { id: "deny", kind: "deny", label: "Deny", rule: null },
+      { id: "allow", kind: "allowOnce", label: "Allow", rule: null, mode: null },
+      { id: "deny", kind: "deny", label: "Deny", rule: null, mode: null },
     ],
     requestedAt: AT,
   };
@@ -137,6 +266,8 @@ export function finishedCall(id: string, change: Partial<ToolCall> = {}): ToolCa
     status: "finished",
     approval: null,
     decision: null,
+    questions: null,
+    answers: null,
     progress: null,
     outcome: "ok",
     summary: "Read 3 lines of notes.txt",

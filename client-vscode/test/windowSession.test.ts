@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { RequestType } from "vscode-languageclient/node";
 import type { Connection } from "../src/connection";
 import { WindowSession } from "../src/windowSession";
-import { envelope, prompt, SESSION, snapshot } from "./fixtures";
+import { envelope, prompt, SESSION, snapshot, task } from "./fixtures";
 
 type Answers = Record<string, (params: Record<string, unknown>) => unknown>;
 
@@ -169,4 +169,70 @@ test("listeners hear of changes until they leave, and of nothing that is no chan
   leave();
   session.receiveEvent(envelope(2, prompt("Hello")));
   assert.equal(heard, 1);
+});
+
+test("a prompt says how it is delivered, and what goes with it", async () => {
+  const server = new FakeServer(NEW);
+  const session = new WindowSession(server, memory());
+  await session.prompt("Look", "steer", [{ path: "/a.png" }]);
+  await session.prompt("Go on");
+  const sent = server.sent.slice(1).map(([, { text, delivery, attachments }]) => {
+    return { text, delivery, attachments };
+  });
+  assert.deepEqual(sent, [
+    { text: "Look", delivery: "steer", attachments: [{ path: "/a.png" }] },
+    { text: "Go on", delivery: "queue", attachments: [] },
+  ]);
+});
+
+test("what is done to a session is done to the one that is shown", async () => {
+  const sessionId = SESSION;
+  const done = {};
+  const server = new FakeServer({
+    ...NEW,
+    "agent/session/compact": ({ turnId }) => ({ turnId, queued: true }),
+    "agent/session/clear": () => ({ messages: 12 }),
+    "agent/session/redo": () => ({ applied: true }),
+    "agent/queue/remove": () => done,
+    "agent/task/stop": () => ({ task: task({ status: "killed" }) }),
+    "agent/fastMode/set": () => ({ model: { session: null, default: "opus", fast: "haiku" } }),
+    "agent/question/answer": () => done,
+    "agent/approval/answer": () => done,
+  });
+  const session = new WindowSession(server, memory());
+  await session.startNew();
+  assert.equal((await session.compact("Keep the paths")).queued, true);
+  assert.equal((await session.clear()).messages, 12);
+  assert.equal((await session.redo()).applied, true);
+  await session.removeQueued("q1");
+  assert.equal((await session.stopTask("b1")).status, "killed");
+  assert.equal(await session.setFastMode(true), "haiku");
+  await session.answerQuestions(SESSION, "c1", [{ selected: ["SQLite"], other: null }]);
+  await session.answerQuestions(SESSION, "c2", null);
+  await session.answer(SESSION, "c3", "deny", "Smaller steps");
+  const [[, asked] = ["", {}], ...rest] = server.sent.slice(1);
+  assert.equal(asked["instructions"], "Keep the paths");
+  assert.deepEqual(rest, [
+    ["agent/session/clear", { sessionId }],
+    ["agent/session/redo", { sessionId }],
+    ["agent/queue/remove", { sessionId, itemId: "q1" }],
+    ["agent/task/stop", { sessionId, taskId: "b1" }],
+    ["agent/fastMode/set", { sessionId, enabled: true }],
+    [
+      "agent/question/answer",
+      { sessionId, callId: "c1", answers: [{ selected: ["SQLite"], other: null }] },
+    ],
+    ["agent/question/answer", { sessionId, callId: "c2", answers: null }],
+    [
+      "agent/approval/answer",
+      { sessionId, callId: "c3", optionId: "deny", reason: "Smaller steps" },
+    ],
+  ]);
+});
+
+test("without a session there is nothing to compact, and the user is told how to begin", async () => {
+  const server = new FakeServer(NEW);
+  const session = new WindowSession(server, memory());
+  await assert.rejects(session.compact(null), /Send a prompt to begin one/);
+  assert.deepEqual(server.methods(), []);
 });

@@ -7,22 +7,28 @@ never the server.
 
     AgentError
     ├── InvalidRequest            what was asked cannot be understood
+    │   ├── BadAttachment
     │   └── EmptyPrompt
     ├── NotFound                  a name or id leads nowhere
     │   ├── UnknownSession
     │   ├── UnknownModel
     │   ├── UnknownCall
     │   ├── UnknownMessage
-    │   └── UnknownQueueItem
+    │   ├── UnknownQueueItem
+    │   └── UnknownTask
     ├── WrongPhase                understood, but not now
     │   ├── ApprovalAlreadyAnswered
+    │   ├── NothingToCompact
+    │   ├── QuestionAlreadyAnswered
     │   ├── SessionBusy
     │   ├── SessionClosed
     │   ├── SessionExists
     │   ├── SessionInUse          another process is its owner
-    │   └── SessionReadOnly       followed, not owned
+    │   ├── SessionReadOnly       followed, not owned
+    │   └── TooManyTasks
     ├── ConfigurationError        settings, credentials, files given by the user
     │   ├── NoCredentials
+    │   ├── NoFastMode
     │   ├── BadSettings
     │   └── BadScenario
     ├── StorageError              the disk said no
@@ -34,14 +40,18 @@ never the server.
     │   ├── LogNotWritten
     │   └── LogUnreadable
     └── ModelError                the model's side said no
+        ├── CompactionRejected
         ├── KeyRefused
         ├── RequestRefused
         │   └── PromptTooLong
         └── TryAgainLater         worth a retry
             ├── RateLimited
             ├── Overloaded
+            ├── ServerFailed
+            ├── ConnectionLost
             ├── Unreachable
             └── StreamBroken
+                └── StreamStalled
 """
 
 
@@ -57,6 +67,10 @@ class EmptyPrompt(InvalidRequest):
     """A prompt holds no text."""
 
 
+class BadAttachment(InvalidRequest):
+    """What was to go with a prompt cannot be sent: no picture or PDF, damaged, or too big."""
+
+
 class NotFound(AgentError):
     """A name or id leads nowhere."""
 
@@ -70,7 +84,7 @@ class UnknownModel(NotFound):
 
 
 class UnknownCall(NotFound):
-    """No tool call of this id is waiting for an approval."""
+    """No tool call of this id is waiting for an approval or an answer."""
 
 
 class UnknownMessage(NotFound):
@@ -81,11 +95,23 @@ class UnknownQueueItem(NotFound):
     """No prompt of this id is queued."""
 
 
+class UnknownTask(NotFound):
+    """No task has this id."""
+
+
 class WrongPhase(AgentError):
     """The request is understood, but does not fit the moment."""
 
 
 class ApprovalAlreadyAnswered(WrongPhase):
+    """Another answer came first."""
+
+
+class NothingToCompact(WrongPhase):
+    """The conversation is too short for a summary to make it shorter."""
+
+
+class QuestionAlreadyAnswered(WrongPhase):
     """Another answer came first."""
 
 
@@ -113,12 +139,20 @@ class SessionReadOnly(WrongPhase):
     """The session is followed, not owned: another process writes it."""
 
 
+class TooManyTasks(WrongPhase):
+    """As many tasks run as may."""
+
+
 class ConfigurationError(AgentError):
     """A setting, a credential or a file the user gave is not usable."""
 
 
 class NoCredentials(ConfigurationError):
     """No key is known for the model asked for."""
+
+
+class NoFastMode(ConfigurationError):
+    """There is no lighter model to answer in fast mode."""
 
 
 class BadSettings(ConfigurationError):
@@ -165,6 +199,10 @@ class ModelError(AgentError):
     """The model's side refused or failed."""
 
 
+class CompactionRejected(ModelError):
+    """The model wrote no summary that makes the conversation shorter."""
+
+
 class KeyRefused(ModelError):
     """The server of the model does not accept the credentials."""
 
@@ -196,9 +234,21 @@ class Overloaded(TryAgainLater):
     """The model has no room just now."""
 
 
+class ServerFailed(TryAgainLater):
+    """The model's server, or a gateway before it, failed in answering."""
+
+
+class ConnectionLost(TryAgainLater):
+    """The connection broke before an answer began."""
+
+
 class Unreachable(TryAgainLater):
-    """No connection could be made, or it broke before an answer."""
+    """No connection could be made."""
 
 
 class StreamBroken(TryAgainLater):
     """The answer broke off before its end."""
+
+
+class StreamStalled(StreamBroken):
+    """Nothing more of an answer came within the time that the settings allow."""

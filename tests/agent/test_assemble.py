@@ -129,7 +129,7 @@ def test_a_cut_answer_keeps_its_text_and_drops_its_calls():
         *block(1, "tool_use", [], id="c", name="Bash", input={"command": "x"}),
     ]
     assembler, _ = fold(events)
-    answer = assembler.cut("parent")
+    answer = assembler.cut("parent", "cancelled")
     assert answer is not None
     assert answer.parts == (TextPart(id="msg.0", text="I will "),)
     assert (answer.stop_reason, answer.parent) == ("cancelled", "parent")
@@ -137,7 +137,7 @@ def test_a_cut_answer_keeps_its_text_and_drops_its_calls():
 
 def test_a_cut_answer_without_text_leaves_nothing():
     assembler, _ = fold(block(0, "tool_use", [], id="c", name="Bash", input={"command": "x"}))
-    assert assembler.cut(None) is None
+    assert assembler.cut(None, "cancelled") is None
 
 
 def test_usage_is_what_the_last_word_of_the_server_says():

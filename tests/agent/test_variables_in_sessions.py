@@ -1,6 +1,7 @@
 import asyncio
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -88,7 +89,7 @@ def opened(folder: Path, *script: dict[str, Any], store: Any = None) -> Workspac
         store or around.store,
         folder,
         *script,
-        tools=ToolRegistry([*default_tools(), Weather(), Forecast()]),
+        toolbox=cache(lambda: ToolRegistry([*default_tools(), Weather(), Forecast()])),
     )
 
 

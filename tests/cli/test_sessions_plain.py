@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from agentls.cli.sessions_plain import as_text
-from agentls.protocol.content import LivePart, TextBlock, TextPart, Todo, Usage
+from agentls.protocol.content import FileBlock, LivePart, TextBlock, TextPart, Todo, Usage
 from agentls.protocol.events.conversation import SessionMeta
 from agentls.protocol.history import Answer, CallResult, Gap, History, Summary, UserMessage
 from agentls.protocol.session_state import LiveAnswer, QueuedPrompt, SessionState
-from agentls.protocol.tool_calls import ToolCall
+from agentls.protocol.tool_calls import Question, QuestionAnswer, Questions, ToolCall
 from agentls.sessions.chain import replay
 from agentls.sessions.interop.imports import read_import
 
@@ -66,6 +66,37 @@ def test_what_is_open_and_what_is_missing_are_seen() -> None:
         "",
         "Plan",
         "  [>] Read",
+    ]
+
+
+def test_notices_questions_and_what_is_put_back_are_a_line_each() -> None:
+    notice = user("Task b1\nhas ended.").model_copy(update={"author": "agentls"})
+    question = Question(question="Which way?", header="Way", options=())
+    asked = ToolCall(
+        id="c", message_id="a", name="AskUserQuestion", invocation="Asking", input={},
+        status="finished", outcome="ok", summary="Answered: Left",
+        questions=Questions(call_id="c", questions=(question,), asked_at=AT),
+        answers=(QuestionAnswer(selected=("Left",)),),
+    )  # fmt: skip
+    mentioned = (TextBlock(text="See"), FileBlock(what="file", path="README.md", text="secret"))
+    shown = state(
+        Summary(id="s", at=AT, text="Before.", message_count=9, put_back="The goal:\nx"),
+        UserMessage(id="u", at=AT, turn_id="t", content=mentioned),
+        notice,
+        CallResult(call=asked),
+        queue=(QueuedPrompt(id="q", content=(), queued_at=AT, kind="compact"),),
+    )
+    assert [line for line in lines(shown) if line.strip()] == [
+        "[Compacted: a summary of 9 messages]",
+        "  Before.",
+        "  [Behind it the model is told 2 more lines]",
+        "You · 2026-11-30 14:56 · u",
+        "  See",
+        "  [File: README.md]",
+        "  [agentls, to the model: Task b1 has ended.]",
+        "  - AskUserQuestion: Answered: Left (done)",
+        "      Which way? - Left",
+        "You · 2026-11-30 14:56 · a compaction, waiting",
     ]
 
 

@@ -48,6 +48,20 @@ def test_columns_that_say_nothing_or_have_no_room_are_left_out() -> None:
     assert "BRANCH" not in table([summary("20261130-145635-9f2c41", title="x" * 40)], width=50)
 
 
+def test_costs_are_shown_where_there_is_room_and_something_was_paid() -> None:
+    paid = summary("a", usage=Usage(cost_nano_usd=1_234_567_890))
+    little = summary("b", usage=Usage(cost_nano_usd=4_000))
+    free = summary("c")
+    assert table([paid, little, free], width=100).split("\n") == [
+        "ID  AGE  MSGS    COST  TITLE  BRANCH",
+        "a   3 h     4   $1.23  Go.    main",
+        "b   3 h     4  <$0.01  Go.    main",
+        "c   3 h     4          Go.    main",
+    ]
+    assert "COST" not in table([paid], width=80)
+    assert "COST" not in table([free], width=100)
+
+
 def test_long_id_is_shown_as_far_as_it_tells_it_from_the_others() -> None:
     ids = ["5b0c7a52-3d1e-4a8e-9f42-6c1d20b7e9a1", "5b0c7a52-4d1e-4a8e-9f42-6c1d20b7e9a1"]
     shown = table([summary(own) for own in ids], width=80).split("\n")[1:]

@@ -301,3 +301,94 @@ def test_where_sessions_are_kept_is_the_users_to_say_and_not_a_folders(machine: 
     (problem,) = loaded.problems
     assert "sessions.store is passed over" in problem.message
     assert problem.source == str(machine.project)
+
+
+def test_what_is_known_of_a_model_comes_together_key_by_key(machine: Machine) -> None:
+    machine.write(
+        managed={"models": {"qwen3": {"price": {"input": 0.125}}}},
+        user={
+            "models": {
+                "qwen3": {"contextWindow": 32_000, "price": {"input": 9, "output": 1}},
+                "qwen2.5:7b": {"thinking": False, "maxOutput": 4_096},
+            }
+        },
+    )
+
+    loaded = machine.load()
+
+    qwen3 = loaded.settings.models["qwen3"]
+    assert (qwen3.context_window, qwen3.price.input, qwen3.price.output) == (32_000, 0.125, 1)
+    assert loaded.settings.models["qwen2.5:7b"].max_output == 4_096
+    assert loaded.settings.models["qwen2.5:7b"].thinking is False
+    assert loaded.origin("models.qwen3.contextWindow") == str(machine.user)
+    assert loaded.origin("models.qwen3.price.input") == str(machine.managed)
+    assert loaded.origin("models.qwen3.price.output") == str(machine.user)
+    assert loaded.problems == ()
+
+
+def test_retries_compaction_and_thinking_are_a_folders_to_say_too(machine: Machine) -> None:
+    machine.write(
+        project={
+            "thinking": "off",
+            "retry": {"rateLimitSeconds": 5, "networkSeconds": 0},
+            "compaction": {"auto": False, "atTokens": 50_000},
+            "tasks": {"outputMegabytes": 8},
+        },
+        user={"retry": {"rateLimitSeconds": 900, "firstWordSeconds": 30}, "thinking": "adaptive"},
+    )
+
+    settings = machine.load().settings
+
+    assert settings.thinking == "off"
+    assert settings.retry.rate_limit_seconds == 5
+    assert settings.retry.network_seconds == 0
+    assert settings.retry.first_word_seconds == 30
+    assert settings.retry.overload_seconds == 120
+    assert (settings.compaction.auto, settings.compaction.at_tokens) == (False, 50_000)
+    assert settings.tasks.output_megabytes == 8
+
+
+@pytest.mark.parametrize("layer", ["project", "local"])
+def test_what_is_paid_for_is_not_a_folders_to_say(machine: Machine, layer: str) -> None:
+    machine.write(
+        user={"models": {"m": {"maxOutput": 7}}, "fastModel": "cheap"},
+        **{
+            layer: {
+                "thinking": "off",
+                "fastModel": "dear",
+                "models": {"m": {"contextWindow": 5_000}},
+            }
+        },
+    )
+
+    loaded = machine.load()
+
+    assert loaded.settings.fast_model == "cheap"
+    assert loaded.settings.models["m"].context_window is None
+    assert loaded.settings.models["m"].max_output == 7
+    assert loaded.settings.thinking == "off"
+    path = getattr(machine, layer)
+    assert [str(problem) for problem in loaded.problems] == [
+        f"{path}, line 3: fastModel is passed over: it counts in the user's settings alone",
+        f"{path}, line 4: models is passed over: it counts in the user's settings alone",
+    ]
+
+
+def test_a_bad_value_of_a_model_is_told_with_its_line(machine: Machine) -> None:
+    machine.write(
+        user={
+            "retry": {"stallSeconds": 0, "networkSeconds": 9},
+            "models": {"m": {"contextWindow": 0, "price": {"input": 1, "outptu": 2}}},
+        }
+    )
+
+    loaded = machine.load()
+
+    assert loaded.settings.retry.stall_seconds == 120
+    assert loaded.settings.retry.network_seconds == 9
+    assert loaded.settings.models["m"].price.input == 1
+    assert [(problem.line, problem.message.split(" ")[0]) for problem in loaded.problems] == [
+        (3, "retry.stallSeconds"),
+        (8, "models.m.contextWindow"),
+        (11, "models.m.price.outptu"),
+    ]

@@ -21,6 +21,7 @@ def aimock_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[mocks.Ai
             click_turn.MORE_PROMPT, click_turn.MORE_ANSWERS, first=len(click_turn.ANSWERS)
         ),
         *mocks.aimock_fixtures(click_turn.SPLIT_PROMPT, click_turn.SPLIT_ANSWERS),
+        *mocks.aimock_fixtures(mocks.PLAIN_PROMPT, [mocks.PLAIN_ANSWER]),
     ]
     path = folder / "fixtures.json"
     path.write_text(json.dumps({"fixtures": fixtures}))

@@ -20,7 +20,8 @@ from tests.e2e.click_turn import (
     check_results,
 )
 from tests.support.mocks import HOW_TO_INSTALL, INSTALLED, Aimock, Llmock, MockServer, llmock_reply
-from tests.support.servers import Editor, editor
+from tests.support.scripts import IMPATIENT
+from tests.support.servers import Editor, editor, write_settings
 
 pytestmark = [
     pytest.mark.editors,
@@ -70,11 +71,49 @@ async def test_the_turn_against_another_server(tree: ClickTree, llmock_server: L
 
 
 @pytest.mark.parametrize(
+    ("fault", "cause", "least_ms"),
+    [
+        ({"type": "fail", "status": 429, "retry_after": 1}, "rateLimited", 1000),
+        ({"type": "fail", "status": 529}, "overloaded", 1000),
+        ({"type": "fail", "status": 500}, "serverFailed", 500),
+        *(
+            ({"type": "stream_fault", "kind": kind, "after_chunks": 6}, "streamBroken", 0)
+            for kind in ("disconnect", "truncate", "malformed")
+        ),
+    ],
+)
+async def test_a_fault_that_passes_costs_a_wait_and_not_the_turn(
+    tree: ClickTree, llmock_server: Llmock, fault: dict[str, Any], cause: str, least_ms: int
+) -> None:
+    half, whole = {"type": "reply", "text": HALF_SAID}, {"type": "reply", "text": "All is well."}
+    streams = fault["type"] == "stream_fault"
+    llmock_server.play(fault, *([half] if streams else []), whole)
+    async with session(tree, llmock_server.base_url) as it:
+        await it.prompt("First try.")
+        assert (await it.event("turnFinished", seconds=SECONDS))["status"] == "completed"
+        (scheduled,) = it.events("retryScheduled")
+        retry = scheduled["retry"]
+        assert (retry["cause"], retry["attempt"], retry["parked"]) == (cause, 1, False)
+        assert least_ms <= retry["delayMs"] <= least_ms * 1.25
+        kept = [part["text"] for e in it.events("answerFinished") for part in e["parts"]]
+        assert kept == ["All is well."], "a part that broke off is not kept beside the whole one"
+        *halves, last = it.streamed().values()
+        assert (last, len(halves)) == ("All is well.", streams)
+        assert all(HALF_SAID.startswith(text) for text in halves)
+    said = [message["content"] for message in llmock_server.bodies()[-1]["messages"]]
+    assert [block["text"] for content in said for block in content] == ["First try."]
+
+
+@pytest.mark.parametrize(
     ("fault", "kind", "told"),
     [
-        ({"type": "fail", "status": 429, "retry_after": 7}, "RateLimited", "no more requests"),
-        ({"type": "fail", "status": 529}, "Overloaded", "overloaded"),
-        ({"type": "fail", "status": 500}, "Unreachable", "status 500"),
+        (
+            {"type": "fail", "status": 429, "retry_after": 0},
+            "RateLimited",
+            "no more requests",
+        ),
+        ({"type": "fail", "status": 529, "retry_after": 0}, "Overloaded", "overloaded"),
+        ({"type": "fail", "status": 500}, "ServerFailed", "status 500"),
         (
             {"type": "stream_fault", "kind": "disconnect", "after_chunks": 6},
             "StreamBroken",
@@ -94,12 +133,13 @@ async def test_the_turn_against_another_server(tree: ClickTree, llmock_server: L
         ({"type": "fail", "status": 400}, "RequestRefused", "refused the request"),
     ],
 )
-async def test_a_fault_of_the_server_ends_the_turn_and_not_the_session(
+async def test_a_fault_that_lasts_ends_the_turn_and_not_the_session(
     tree: ClickTree, llmock_server: Llmock, fault: dict[str, Any], kind: str, told: str
 ) -> None:
+    write_settings(tree.folder, retry=IMPATIENT)
     half, whole = {"type": "reply", "text": HALF_SAID}, {"type": "reply", "text": "All is well."}
     streams = fault["type"] == "stream_fault"
-    llmock_server.play(fault, *([half] if streams else []), whole)
+    llmock_server.play(*([fault, half] * 2 if streams else [fault]), whole)
     async with session(tree, llmock_server.base_url) as it:
         await it.prompt("First try.")
         finished = await it.event("turnFinished", seconds=SECONDS)
@@ -109,7 +149,7 @@ async def test_a_fault_of_the_server_ends_the_turn_and_not_the_session(
         assert told in error["message"]
         assert llmock_server.url in error["message"]
         kept = [part["text"] for e in it.events("answerFinished") for part in e["parts"]]
-        assert kept == list(it.streamed().values())
+        assert kept == list(it.streamed().values())[-1:], "of the last try, all that came"
         assert [HALF_SAID.startswith(text) for text in kept] == [True] * streams
         activity = (await it.ask("state/get", sessionId="s1"))["snapshot"]["slices"]["activity"]
         assert (activity["status"], activity["error"]) == ("error", error)
@@ -126,6 +166,7 @@ async def test_a_fault_of_the_server_ends_the_turn_and_not_the_session(
 async def test_a_server_that_is_gone_is_named_and_may_come_back(
     tree: ClickTree, llmock_server: Llmock
 ) -> None:
+    write_settings(tree.folder, retry=IMPATIENT)
     nobody = MockServer(9)  # the port of the discard service, at which nobody listens
     async with session(tree, nobody.url) as it:
         await it.prompt("Is anybody there?")

@@ -29,6 +29,8 @@ from tests.support.neovim import (
 PURE_FILES = (
     "conversation_text_cases.lua",
     "conversation_stream_cases.lua",
+    "conversation_runtime_cases.lua",
+    "runtime_state_cases.lua",
     "view_state_cases.lua",
 )
 AGENT_FILES = ("agent_turn_cases.lua", "agent_session_cases.lua")
@@ -141,8 +143,13 @@ harness.run()
 """
 
 
-def run_file(editor: str, file: str, folder: Path) -> dict[str, str]:
-    """Run a file of cases in a workspace; return, by case, nothing or what went wrong."""
+def run_file(
+    editor: str, file: str, folder: Path, server: tuple[str, ...] = OFFLINE
+) -> dict[str, str]:
+    """Run a file of cases in a workspace; return, by case, nothing or what went wrong.
+
+    `server` are words for `agentls lsp`.
+    """
     nvim = installed(editor)
     workspace = make_workspace(folder)
     path = CASES / file
@@ -150,7 +157,7 @@ def run_file(editor: str, file: str, folder: Path) -> dict[str, str]:
     done = subprocess.run(
         [nvim, "--headless", "-u", str(CASES / "init.lua"), "-c", script],
         cwd=workspace,
-        env=environment(workspace, *OFFLINE),
+        env=environment(workspace, *server),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

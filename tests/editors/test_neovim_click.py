@@ -54,7 +54,7 @@ def test_the_click_turn_on_a_real_screen(editor: str, tmp_path: Path) -> None:
     assert "⊘ Bash · rm -rf docs … denied: the user said no:" in ended
     assert "the documentation stays" in ended
     assert "Nothing else in src/click/core.py has changed." in ended
-    assert "agent: claude-sonnet-5-5 · default · Idle" in ended
+    assert "sonnet-5-5 · default · Idle" in ended
     assert "[x] Find the text" in ended
     assert "[~] Changing it" in ended
     assert tree.changed() == {CORE: tree.edited_core()}

@@ -101,9 +101,12 @@ def test_edit_is_shown_as_a_diff_while_it_waits(played: Played) -> None:
     assert "Stopped by the user · at once." in edit["conversation"]
 
 
-def test_status_bar_shows_the_model_and_that_it_is_idle(played: Played) -> None:
+def test_status_bar_shows_the_model_that_it_is_idle_and_how_full_its_window_is(
+    played: Played,
+) -> None:
     idle = f"{MODEL} · default · Idle"
-    assert (played.seen.steps["idle"], played.seen.steps["done"]["status"]) == (idle, idle)
+    assert played.seen.steps["idle"] == idle
+    assert played.seen.steps["done"]["status"] == f"{idle} · 0%", "3,712 of a million tokens"
 
 
 def test_plan_shows_its_three_steps(played: Played) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentls.errors import InvalidRequest
 from agentls.headless import input as reading
-from agentls.headless.input import MessageLine, message_lines, piped_text, prompt_text
+from agentls.headless.input import MessageLine, ScriptPrompt, message_lines, piped_text, prompt_of
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -108,7 +108,7 @@ def test_line_that_is_too_long_is_refused_by_its_number(monkeypatch, ended: bool
 )
 def test_prompt_is_a_string_or_blocks_of_text(content, text: str) -> None:
     line = MessageLine(1, {"type": "user", "message": {"role": "user", "content": content}})
-    assert prompt_text(line) == text
+    assert prompt_of(line) == ScriptPrompt(text)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_prompt_is_a_string_or_blocks_of_text(content, text: str) -> None:
 )  # fmt: skip
 def test_prompt_without_text_names_its_line(message) -> None:
     with pytest.raises(InvalidRequest, match="stdin, line 7: "):
-        prompt_text(MessageLine(7, {"type": "user", "message": message}))
+        prompt_of(MessageLine(7, {"type": "user", "message": message}))
 
 
 def test_more_than_ten_mebibytes_are_refused(tmp_path) -> None:
@@ -175,3 +175,11 @@ def test_what_cannot_be_read_is_said() -> None:
             list(piped_text(write_end, wait=True))
     finally:
         os.close(write_end)
+
+
+def test_a_picture_in_a_message_comes_along_as_it_is() -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": "aGk="}
+    blocks = [{"type": "text", "text": "What is this?"}, {"type": "image", "source": source}]
+    prompt = prompt_of(MessageLine(1, {"type": "user", "message": {"content": blocks}}))
+    assert prompt.text == "What is this?"
+    assert [(found.data, found.path) for found in prompt.attachments] == [("aGk=", None)]

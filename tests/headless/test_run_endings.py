@@ -13,6 +13,7 @@ import pytest
 from benchmarks.messages_api import serving
 from tests.support.scenarios import calls, fails, says
 from tests.support.scripts import (
+    IMPATIENT,
     PLAIN_USER,
     SECONDS,
     Finished,
@@ -50,25 +51,32 @@ def check_failed(done: Finished, code: int, *said: str, reason: str = "failed") 
         ("promptTooLong", 1),
         ("rateLimited", 75),
         ("overloaded", 75),
+        ("serverFailed", 75),
+        ("connectionLost", 75),
         ("unreachable", 75),
         ("streamBroken", 75),
+        ("streamStalled", 75),
     ],
 )
 def test_error_of_the_model_decides_the_exit_code(script: Script, kind_of_error, code) -> None:
-    model = script.plays(fails(kind_of_error, "No luck today."))
+    script.settings(retry=IMPATIENT)
+    model = script.plays(fails(kind_of_error, "No luck today.") | {"repeat": True})
     check_failed(script.run("-p", "Hi.", "--model", model, *STREAM), code, "No luck today.")
 
 
 def test_error_in_mid_answer_keeps_what_was_said(script: Script) -> None:
-    model = script.plays({**fails("streamBroken", "Cut off."), "text": "Half of it"})
-    done = script.run("-p", "Hi.", "--model", model, *STREAM)
+    script.settings(retry=IMPATIENT)
+    halves = [{**fails("streamBroken", "Cut off."), "text": half} for half in ("Half", "The rest")]
+    done = script.run("-p", "Hi.", "--model", script.plays(*halves), *STREAM)
     check_failed(done, 75, "Cut off.")
-    [half] = [line for line in done.lines if kind(line) == "assistant"]
-    assert half["message"]["content"][0]["text"] == "Half of it"
+    answers = [line for line in done.lines if kind(line) == "assistant"]
+    said = [answer["message"]["content"][0]["text"] for answer in answers]
+    assert said == ["Half", "The rest"], "what each of the two tries said"
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_failure_in_the_other_formats(script: Script, output: str) -> None:
+    script.settings(retry=IMPATIENT)
     model = script.plays(fails("overloaded", "Later."))
     done = script.run("-p", "Hi.", "--model", model, "--output-format", output)
     assert (done.code, done.told) == (75, "agentls: Later.")
@@ -152,6 +160,7 @@ ECHOES = [
 @pytest.mark.parametrize("variable", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"])
 async def test_errors_of_a_real_server_and_no_key_in_any_of_them(script: Script, variable) -> None:
     """The key is nowhere: not in lines, logs, or stderr, also where the server sends it back."""
+    script.settings(retry=IMPATIENT)
     async with serving() as api:
         env = {variable: SECRET, "ANTHROPIC_BASE_URL": api.url}
         for marker, code, said in MARKERS if "KEY" in variable else ECHOES:
@@ -181,6 +190,7 @@ async def test_answer_of_a_real_server(script: Script) -> None:
 
 
 def test_server_that_is_not_there_is_worth_a_retry(script: Script) -> None:
+    script.settings(retry=IMPATIENT)
     env = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
     done = script.run("-p", "Hi.", *STREAM, env=env)
     check_failed(done, 75, "http://127.0.0.1:9", "cannot be reached")
@@ -321,6 +331,7 @@ def test_stdout_on_a_full_disk_is_an_error_that_is_told(script: Script) -> None:
 
 
 def test_stderr_that_nobody_reads_does_no_harm(script: Script) -> None:
+    script.settings(retry=IMPATIENT)
     read_end, write_end = os.pipe()
     os.close(read_end)
     flags = ["--model", script.plays(fails("overloaded")), *STREAM]

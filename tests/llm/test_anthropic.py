@@ -14,12 +14,14 @@ import pytest
 from agentls.config.secrets import Credentials
 from agentls.errors import (
     ConfigurationError,
+    ConnectionLost,
     KeyRefused,
     ModelError,
     Overloaded,
     PromptTooLong,
     RateLimited,
     RequestRefused,
+    ServerFailed,
     StreamBroken,
     TryAgainLater,
     Unreachable,
@@ -177,14 +179,14 @@ async def test_model_that_was_closed_answers_again(api: MessagesApi, model: Anth
         ("[[status:400:prompt is too long: 210000 tokens > 200000 maximum]]", PromptTooLong),
         ("[[status:413]]", PromptTooLong),
         ("[[status:429]]", RateLimited),
-        ("[[status:500]]", Unreachable),
-        ("[[status:503]]", Overloaded),
+        ("[[status:500]]", ServerFailed),
+        ("[[status:503]]", ServerFailed),
         ("[[status:529]]", Overloaded),
-        ("[[html:502]]", Unreachable),
-        ("[[html:503]]", Overloaded),
+        ("[[html:502]]", ServerFailed),
+        ("[[html:503]]", ServerFailed),
         ("[[page]]", RequestRefused),
-        ("[[refuse]]", Unreachable),
-        ("[[cut-early]]", Unreachable),
+        ("[[refuse]]", ConnectionLost),
+        ("[[cut-early]]", ConnectionLost),
         ("[[cut]]", StreamBroken),
         ("[[eof]]", StreamBroken),
         ("[[garbage]]", StreamBroken),
@@ -341,7 +343,8 @@ def test_numbers_of_any_size_can_be_sent() -> None:
 
 def test_module_does_not_import_the_sdk() -> None:
     script = (
-        "import sys, agentls.llm.anthropic, agentls.llm.catalog;"
+        "import sys, agentls.llm.anthropic, agentls.llm.catalog, agentls.llm.normalise;"
+        "import agentls.llm.retry, agentls.llm.scripted, agentls.llm.watchdog;"
         "print([m for m in ('anthropic', 'httpx2', 'httpx') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from agentls.config.secrets import Credentials
+from agentls.config.settings import Settings
 from agentls.errors import BadScenario, ConfigurationError, NoCredentials, UnknownModel
 from agentls.llm.anthropic import AnthropicModel
 from agentls.llm.catalog import DEFAULT_MODEL, ModelCatalog
@@ -110,3 +111,28 @@ async def test_preparing_loads_the_sdk_and_closing_ends_it() -> None:
     models = catalog(SERVER)
     await models.prepare("qwen3")
     await models.aclose()
+
+
+def test_list_says_what_is_known_of_each_model() -> None:
+    known = {model.id: model for model in catalog(KEY).list()}
+
+    haiku = known["claude-haiku-5-5"]
+    assert (haiku.context_window, haiku.input_usd_per_mtok, haiku.output_usd_per_mtok) == (
+        1_000_000,
+        0.1,
+        0.5,
+    )
+    offline = known["offline"]
+    assert (offline.context_window, offline.input_usd_per_mtok) == (None, 0)
+
+
+def test_list_follows_the_settings() -> None:
+    in_force = Settings()
+    models = ModelCatalog(KEY, scenario_folder=Path("/nowhere"), settings=lambda: in_force)
+    assert models.list()[0].context_window == 1_000_000
+
+    about = {"contextWindow": 64_000, "price": {"input": 1.5}}
+    in_force = Settings.model_validate({"models": {DEFAULT_MODEL: about}})
+
+    assert models.list()[0].context_window == 64_000
+    assert models.list()[0].input_usd_per_mtok == 1.5

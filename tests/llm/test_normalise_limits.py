@@ -117,7 +117,7 @@ def test_text_that_was_closed_before_the_first_image_counts() -> None:
     assert notes(conversation.messages([*early, user(image(picture()))])) != []
 
 
-@pytest.mark.parametrize(("characters", "images_shown"), [(19_000_000, 1), (30_000_000, 0)])
+@pytest.mark.parametrize(("characters", "images_shown"), [(19_000_000, 2), (30_000_000, 0)])
 def test_room_that_text_takes_is_not_given_to_images(characters: int, images_shown: int) -> None:
     entries: list[Entry] = [user("x" * characters), *screenshots(4, noise(1100, 1000))]
 

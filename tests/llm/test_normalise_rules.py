@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.api_rules import violations
+from tests.support.attachments import pdf
 from tests.support.histories import noise, picture
 from tests.support.sdk_types import sdk_refusals
 
@@ -34,6 +35,10 @@ def shot(data: bytes, media_type: str = "image/png") -> dict[str, Any]:
     return {"type": "image", "source": source}
 
 
+def paper(data: bytes, media_type: str = "application/pdf", **more: Any) -> dict[str, Any]:
+    return {**shot(data, media_type), "type": "document", **more}
+
+
 def says(*blocks: dict[str, Any]) -> dict[str, Any]:
     return {"role": "assistant", "content": list(blocks)}
 
@@ -51,6 +56,8 @@ def test_good_messages_pass() -> None:
         tells(text("Hi."), shot(picture())),
         says(thinks(""), text("Yes. "), use("1"), use("2")),
         tells(got("1", text("a"), shot(picture())), got("2", is_error=True), text("Go on.")),
+        says(use("3")),
+        tells(got("3", paper(pdf())), paper(pdf(2), title="a.pdf")),
     ]
 
     assert violations(messages, thoughts=[thinks("")]) == []
@@ -93,6 +100,15 @@ def test_good_messages_pass() -> None:
         ([tells(*[shot(picture())] * 101)], "101 images"),
         ([tells(shot(noise(1500, 1400)))], "exceeds 5 MB"),
         ([tells(*[shot(noise(1100, 1000))] * 8)], "bytes of at most"),
+        ([tells(paper(b"PK"))], "not valid"),
+        ([tells(paper(pdf(), "text/plain"))], "media_type"),
+        ([tells(paper(pdf(trailer=b"/Encrypt 1 0 R")))], "password protected"),
+        ([tells(paper(pdf(), title=""))], "title"),
+        ([tells(paper(pdf(), name="a"))], "extra inputs"),
+        ([tells(paper(pdf(301)), paper(pdf(300)))], "600 PDF pages"),
+        ([tells(paper(pdf(1, 24_000_000)))], "bytes of at most"),
+        ([says(paper(pdf())), HI], "message of the assistant"),
+        ([HI, says(use()), tells(got("1", paper(pdf()), is_error=True))], "is_error"),
     ],
 )
 def test_what_the_api_refuses_is_found(messages: list[dict[str, Any]], said: str) -> None:
@@ -117,6 +133,8 @@ def test_thought_that_is_not_as_it_came_is_found() -> None:
         tells({"type": "text"}),
         tells({"type": "text", "text": 1}),
         tells(shot(picture(), "image/bmp")),
+        tells(paper(pdf(), "text/html")),
+        tells(paper(pdf(), name="a")),
         says({"type": "thinking", "thinking": "a"}),
         says(use(arguments=[])),
         tells(got("1", {"type": "text", "text": None})),

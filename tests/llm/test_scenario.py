@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 import pytest
@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentls.errors import BadScenario
-from agentls.llm.scenario import load_scenario, parse_scenario
+from agentls.llm.scenario import ErrorKind, ScriptedAnswer, load_scenario, parse_scenario
+from agentls.llm.scripted import ERRORS
 
 DOCS = Path(__file__).parents[2] / "protocol-docs"
 
@@ -80,6 +81,14 @@ def test_mistake_is_named_with_its_place_and_what_is_allowed(broken: str, said: 
             "not 0 (and 1 more)",
         ),
         ("[" * 100_000, "demo.json: nested too deeply"),
+        (
+            '{"version": 1, "answers": [{"text": "", "repeat": true}, {"text": ""}]}',
+            "demo.json, line 1, the whole file: answers[0] has `repeat`, so those after it are",
+        ),
+        (
+            '{"version": 1, "answers": [\n{"text": "", "signature": "s"}]}',
+            "demo.json, line 2, answers[0]: a signature needs thinking that it signs",
+        ),
     ],
 )  # fmt: skip
 def test_file_that_is_no_scenario_is_refused(source: str, said: str) -> None:
@@ -120,3 +129,17 @@ def test_documented_example_is_a_scenario() -> None:
     example = guide.partition("```json\n")[2].partition("```")[0]
 
     assert len(parse_scenario(example, "the example").answers) == 3
+
+
+def test_every_kind_of_error_is_documented_and_can_be_raised() -> None:
+    guide = (DOCS / "scenarios.md").read_text(encoding="utf-8")
+
+    assert [kind for kind in get_args(ErrorKind) if f"`{kind}`" not in guide] == []
+    assert set(ERRORS) == set(get_args(ErrorKind))
+
+
+def test_every_field_of_an_answer_is_documented() -> None:
+    guide = (DOCS / "scenarios.md").read_text(encoding="utf-8")
+    fields = [field.alias for field in ScriptedAnswer.model_fields.values()]
+
+    assert [name for name in fields if f"`{name}`" not in guide] == []

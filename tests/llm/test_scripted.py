@@ -5,13 +5,17 @@ from typing import Any
 import pytest
 
 from agentls.errors import (
+    ConnectionLost,
     ModelError,
     Overloaded,
     PromptTooLong,
     RateLimited,
     RequestRefused,
+    ServerFailed,
     StreamBroken,
+    StreamStalled,
     TryAgainLater,
+    Unreachable,
 )
 from agentls.llm.model import ModelRequest
 from agentls.llm.scripted import ScriptedModel
@@ -123,9 +127,61 @@ async def test_usage_and_stop_reason_can_be_set(script: Any) -> None:
     assert events[-2]["delta"]["stop_reason"] == "max_tokens"
 
 
+async def test_what_the_cache_had_can_be_told(script: Any) -> None:
+    answer = says("Yes", inputTokens=1, outputTokens=2, cacheReadTokens=3, cacheWriteTokens=0)
+    events = await collect(script(answer), request())
+    usage = {
+        "input_tokens": 1,
+        "output_tokens": 2,
+        "cache_read_input_tokens": 3,
+        "cache_creation_input_tokens": 0,
+    }
+
+    assert events[-2]["usage"] == usage
+    assert events[0]["message"]["usage"] == {**usage, "output_tokens": 1}
+
+
+async def test_thinking_can_be_signed(script: Any) -> None:
+    events = await collect(script({"thinking": "Hm.", "signature": "s", "text": "Yes."}), request())
+
+    deltas = [e["delta"] for e in events if e["type"] == "content_block_delta"]
+    assert {"type": "signature_delta", "signature": "s"} in deltas
+
+
+async def test_answer_that_repeats_is_given_to_every_further_request(script: Any) -> None:
+    model = script(says("One."), {**calls("LS"), "repeat": True})
+    await collect(model, request())
+    ids = [ids_of(await collect(model, request())) for _ in range(3)]
+
+    assert ids == [["msg_2", "toolu_1"], ["msg_3", "toolu_2"], ["msg_4", "toolu_3"]]
+
+
+async def test_failure_can_repeat(script: Any) -> None:
+    model = script({**fails("serverFailed"), "repeat": True})
+    for _ in range(3):
+        with pytest.raises(ServerFailed):
+            await collect(model, request())
+
+
+async def test_request_for_a_summary_can_be_expected(script: Any) -> None:
+    model = script(says("So far: nothing.", expect={"user": "Write a summary"}))
+    asked = [{"type": "text", "text": "hello"}, {"type": "text", "text": "Write a summary of it."}]
+
+    events = await collect(model, request({"role": "user", "content": asked}))
+    assert text_of(events) == "So far: nothing."
+
+
 @pytest.mark.parametrize(
     ("kind", "error"),
-    [("overloaded", Overloaded), ("promptTooLong", PromptTooLong), ("rateLimited", RateLimited)],
+    [
+        ("promptTooLong", PromptTooLong),
+        ("rateLimited", RateLimited),
+        ("overloaded", Overloaded),
+        ("serverFailed", ServerFailed),
+        ("connectionLost", ConnectionLost),
+        ("unreachable", Unreachable),
+        ("streamStalled", StreamStalled),
+    ],
 )
 async def test_error_is_raised(script: Any, kind: str, error: type[ModelError]) -> None:
     with pytest.raises(error, match="No room"):

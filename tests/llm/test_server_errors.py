@@ -4,8 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentls.errors import ModelError, PromptTooLong, RequestRefused, StreamBroken, TryAgainLater
-from agentls.llm.server_errors import LONGEST_QUOTE, Refusal, Server, one_line, retry_after_seconds
+from agentls.errors import (
+    ModelError,
+    PromptTooLong,
+    RateLimited,
+    RequestRefused,
+    ServerFailed,
+    StreamBroken,
+    TryAgainLater,
+)
+from agentls.llm.server_errors import (
+    LONGEST_QUOTE,
+    Refusal,
+    Server,
+    asked_wait,
+    one_line,
+    retry_after_seconds,
+)
 
 SERVER = Server("http://models", "ANTHROPIC_API_KEY", ("sk-0123456789", "test"))
 
@@ -108,3 +123,44 @@ def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | N
     now = datetime(2026, 11, 30, 15, 0, tzinfo=UTC)
 
     assert retry_after_seconds(header, now=now) == seconds
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "7", "retry-after-ms": "6800"}, 6.8),
+        ({"retry-after": "7", "retry-after-ms": "soon"}, 7),
+        ({"retry-after-ms": "0"}, 0),
+        (
+            {
+                "retry-after": "Tue, 01 Jan 2030 00:01:00 GMT",
+                "date": "Tue, 01 Jan 2030 00:00:00 GMT",
+            },
+            60,
+        ),
+    ],
+)
+def test_wait_is_read_from_whatever_headers_tell_it(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert asked_wait(headers) == seconds
+
+
+def test_date_without_the_servers_clock_is_read_by_ours() -> None:
+    headers = {"retry-after": "Tue, 01 Jan 2030 00:01:00 GMT", "date": "today"}
+
+    assert (asked_wait(headers) or 0) >= 0
+
+
+@pytest.mark.parametrize("details", [None, "x", [1], {}, {"error_code": 7}])
+def test_details_that_say_nothing_change_nothing(details: object) -> None:
+    body = {"error": {"type": "rate_limit_error", "message": "Slow down", "details": details}}
+
+    assert type(SERVER.refusal(Refusal(429, body))) is RateLimited
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 503, 524])
+def test_page_of_a_gateway_is_a_server_that_failed(status: int) -> None:
+    assert type(SERVER.refusal(Refusal(status, "<html><title>Bad</title>"))) is ServerFailed

@@ -15,8 +15,8 @@ from agentls.protocol.session_state import SessionSnapshot
 from agentls.state.reduce import reduce
 from agentls.state.selectors import slices
 from tests.support.raw_client import RpcError
-from tests.support.scenarios import calls, calls_together, says, write_scenario
-from tests.support.servers import editor
+from tests.support.scenarios import calls, calls_together, says
+from tests.support.servers import editor, scripted
 
 SLOW = {"text": "slowly " * 400, "chunk": 7, "delayMs": 5}
 
@@ -27,10 +27,6 @@ def folder(tmp_path: Path) -> Path:
     workspace.mkdir()
     (workspace / "a.txt").write_text("alpha\nbeta\n")
     return workspace
-
-
-def scripted(folder: Path, *script: dict) -> tuple[str, str]:
-    return "--model", f"scripted:{write_scenario(folder.parent / 'scenario.json', *script)}"
 
 
 def test_every_request_has_a_handler_of_its_name_and_no_handler_is_left_over():
@@ -237,7 +233,9 @@ async def test_the_lasting_part_of_a_view_and_a_default_model_outlive_the_server
         view = it.hello["capabilities"]["experimental"]["agentls"]["view"]
         assert (view["verbose"], view["footerFocus"]) == (True, "prompt")
         snapshot = await it.new_session("s2")
-        assert snapshot["state"]["model"] == {"session": None, "default": "offline"}
+        assert snapshot["state"]["model"] == {
+            "session": None, "default": "offline", "fast": None,
+        }  # fmt: skip
 
 
 async def test_a_session_model_is_never_written_to_the_settings(folder):

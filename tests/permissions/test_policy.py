@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentls.permissions.policy import CallFacts, decide, unreadable
+from agentls.permissions.policy import CallFacts, Verdict, decide, unreadable
 from agentls.protocol.tool_calls import Mode
 from tests.support.permission_calls import SOURCE, bash, on_file, rules
 
@@ -60,12 +60,60 @@ def test_the_plan_never_asks(workspace: Path, mode: Mode) -> None:
     assert decide(facts, mode, rules(deny=("TodoWrite",))).behaviour == "deny"
 
 
+def of_the_talk(tool: str, mode: Mode, **lists: tuple[str, ...]) -> Verdict:
+    """Decide on a call that touches nothing but how agent and user work together."""
+    root = Path("/nowhere/at/all")
+    facts = CallFacts(tool, tool == "AskUserQuestion", None, (), (), root, (root,))
+    return decide(facts, mode, rules(**lists))
+
+
+TALK = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")
+
+
+@pytest.mark.parametrize("lists", [{}, {"allow": ("*",)}, {"allow": ("ExitPlanMode",)}])
+def test_a_person_decides_on_a_plan_whatever_rules_allow(
+    lists: dict[str, tuple[str, ...]],
+) -> None:
+    verdict = of_the_talk("ExitPlanMode", "plan", **lists)
+
+    assert (verdict.behaviour, verdict.decided_by) == ("ask", "mode")
+    assert verdict.session_rule is None
+
+
+@pytest.mark.parametrize("mode", [mode for mode in ALL_MODES if mode != "plan"])
+def test_without_plan_mode_the_tool_itself_says_that_there_is_none(mode: Mode) -> None:
+    assert of_the_talk("ExitPlanMode", mode, ask=("*",)).behaviour == "allow"
+
+
+@pytest.mark.parametrize("mode", ALL_MODES)
+@pytest.mark.parametrize("tool", TALK)
+def test_a_deny_rule_denies_plans_and_questions_too(tool: str, mode: Mode) -> None:
+    verdict = of_the_talk(tool, mode, allow=(tool,), deny=(tool,))
+
+    assert (verdict.behaviour, verdict.decided_by) == ("deny", "rule")
+
+
+@pytest.mark.parametrize("mode", [mode for mode in ALL_MODES if mode != "dontAsk"])
+@pytest.mark.parametrize("tool", ["AskUserQuestion", "EnterPlanMode"])
+def test_nobody_is_asked_whether_to_ask_or_to_plan(tool: str, mode: Mode) -> None:
+    assert of_the_talk(tool, mode, ask=("*",)).behaviour == "allow"
+
+
+@pytest.mark.parametrize("tool", ["AskUserQuestion", "EnterPlanMode"])
+def test_where_nobody_is_to_be_asked_there_are_neither_questions_nor_plans(tool: str) -> None:
+    verdict = of_the_talk(tool, "dontAsk", allow=("*",))
+
+    assert (verdict.behaviour, verdict.decided_by) == ("deny", "mode")
+    assert "say what you assumed" in verdict.reason
+
+
 def test_plan_mode_tells_the_model_to_stay_in_it(workspace: Path) -> None:
     verdict = on_file("Edit", "src/a.py", workspace, mode="plan", allow=("Edit",), ask=("Edit",))
 
     assert verdict.behaviour == "deny"
     assert verdict.decided_by == "mode"
     assert "Stay in plan mode" in verdict.reason
+    assert "ExitPlanMode" in verdict.reason
 
 
 def test_where_nobody_is_asked_an_ask_rule_denies(workspace: Path) -> None:
@@ -331,7 +379,6 @@ def test_an_approved_fetch_opens_its_host(workspace: Path) -> None:
         return verdict.session_rule if verdict.behaviour == "ask" else verdict.behaviour
 
     rule = fetch("https://docs.x.org/a")
-
     assert rule == "WebFetch(domain:docs.x.org)"
     assert fetch("http://docs.x.org:80/b", allow=(rule,)) == "allow"
     assert fetch("https://docs.x.org@evil.org/", allow=(rule,)) == "WebFetch(domain:evil.org)"
@@ -348,7 +395,6 @@ COMMANDS = st.lists(
 @given(COMMANDS)
 def test_an_offered_rule_always_allows_what_was_asked(command: str) -> None:
     rule = bash(command).session_rule
-
     if rule is not None:
         assert bash(command, allow=(rule,)).behaviour == "allow"
         assert bash(command + "; other", allow=(rule,)).behaviour == "ask"

@@ -2,12 +2,12 @@ import re
 
 import pytest
 
-from agentls.protocol import kept_sessions, methods, requests
+from agentls.protocol import at_work, kept_sessions, methods, requests
 from agentls.protocol.methods import NOTIFICATIONS, REQUESTS, Notification, Request
 from agentls.protocol.wire_model import Params
 
 METHODS = (*REQUESTS, *NOTIFICATIONS)
-WRITTEN = {**vars(requests), **vars(kept_sessions)}
+WRITTEN = {**vars(requests), **vars(kept_sessions), **vars(at_work)}
 CONSTANTS = {
     name: value
     for name, value in vars(methods).items()
@@ -24,7 +24,7 @@ def words_of(method: str) -> list[str]:
 
 @each_method
 def test_method_is_agent_then_a_resource_then_a_verb(method) -> None:
-    assert re.fullmatch(r"agent/[a-z]+/[a-z]+([A-Z][a-z]+)*", method.name)
+    assert re.fullmatch(r"agent/[a-z]+([A-Z][a-z]+)*/[a-z]+([A-Z][a-z]+)*", method.name)
 
 
 @each_method

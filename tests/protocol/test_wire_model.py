@@ -81,7 +81,7 @@ def test_what_is_left_out_at_the_top_does_not_thin_out_what_is_inside() -> None:
     assert slices.model_dump(exclude_unset=True)["options"][0].keys() == {"id", "kind", "label"}
     whole = slices.model_dump(include=slices.model_fields_set)
     assert whole.keys() == {"options"}
-    assert whole["options"][0].keys() == {"id", "kind", "label", "rule"}
+    assert whole["options"][0].keys() == {"id", "kind", "label", "rule", "mode"}
 
 
 def test_lone_surrogate_in_json_is_refused_with_its_place() -> None:

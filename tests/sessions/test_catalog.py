@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentls.protocol.content import ImageBlock, TextBlock, Usage
+from agentls.protocol.content import DocumentBlock, FileBlock, ImageBlock, TextBlock, Usage
 from agentls.protocol.events.conversation import (
     ForkOrigin,
+    PromptQueued,
     SessionCreated,
     SessionMeta,
     TagChanged,
@@ -62,6 +63,48 @@ def test_a_log_without_a_summary_shows_what_its_events_say(keep):
         "forked_from": None,
         "open": False,
     }
+
+
+def test_notices_and_compactions_are_no_last_prompt(keep):
+    words = (TextBlock(text="The task b3k9x0q2m has ended."),)
+    notice = UserMessageReceived(id="m3", parent="m2", content=words, author="agentls")
+    heed = (TextBlock(text="Keep the names."),)
+    path = keep(
+        created(),
+        queued(2, "fix it"),
+        enveloped(3, notice),
+        enveloped(4, PromptQueued(item_id="t4", content=heed, kind="compact")),
+    )
+    shown = summarise(path)
+    assert shown is not None
+    assert shown.last_prompt == "fix it"
+
+
+def test_what_went_with_a_prompt_is_named(keep):
+    content = (
+        TextBlock(text="Compare"),
+        DocumentBlock(media_type="application/pdf", data="JVBERi0=", name="plan.pdf"),
+        FileBlock(what="range", path="a.py", text="secret", first_line=1, last_line=2),
+    )
+    path = keep(created(), enveloped(2, UserMessageReceived(id="m", parent=None, content=content)))
+    shown = summarise(path)
+    assert shown is not None
+    assert shown.last_prompt == "Compare [document: plan.pdf] [range: a.py]"
+
+
+def test_what_was_paid_adds_up(keep):
+    used = UsageRecorded(response_id="r", model="m", usage=Usage(cost_nano_usd=7))
+    unpriced = UsageRecorded(response_id="q", model="n", usage=Usage(unpriced_responses=1))
+    path = keep(
+        created(),
+        queued(2, "go"),
+        summary_line(summary(usage=Usage(cost_nano_usd=5)), at(3)),
+        enveloped(4, used),
+        enveloped(5, unpriced),
+    )
+    shown = summarise(path)
+    assert shown is not None
+    assert (shown.usage.cost_nano_usd, shown.usage.unpriced_responses) == (12, 1)
 
 
 def test_the_last_summary_counts_and_what_comes_after_it(keep):

@@ -4,8 +4,8 @@ import pytest
 
 from agentls.errors import LogUnreadable
 from agentls.protocol.content import TextBlock, Todo
+from agentls.protocol.events.compaction import ConversationCompacted
 from agentls.protocol.events.conversation import (
-    ConversationCompacted,
     HeadMoved,
     SessionCreated,
     TitleChanged,

@@ -13,12 +13,14 @@ from agentls.sessions.chain import choose, replay
 from agentls.sessions.loading import events, load
 from agentls.sessions.rows import row_of_envelope
 from agentls.sessions.sealing import survey
-from tests.support.lives import Life, actions, lived
+from tests.support.lives import Life, actions, lived, settled
 from tests.support.logs import OneLog, log_of
 
 COMMON = (
     "prompt", "answer", "answer_with_calls", "start", "finish", "finish", "end", "end", "stream",
     "keep", "compact", "rewind", "redo", "queue", "unqueue", "todos", "title",
+    "steer", "notice", "compact_turn", "begin_compaction", "clear_outputs", "add_task",
+    "finish_task", "evict_tasks", "pay_subagent", "fast", "retry", "go_on", "cut",
 )  # fmt: skip
 long_lives = st.lists(
     st.tuples(st.sampled_from(COMMON), st.integers(0, 1000)), min_size=20, max_size=120
@@ -29,12 +31,6 @@ long_lives = st.lists(
 def path() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder) / "s1.jsonl"
-
-
-def settled(state: SessionState) -> SessionState:
-    """Return what a load can know of a state: all but what is still streaming."""
-    calls = {key: call.model_copy(update={"progress": None}) for key, call in state.calls.items()}
-    return state.model_copy(update={"live": None, "calls": calls})
 
 
 @settings(max_examples=150, deadline=None)

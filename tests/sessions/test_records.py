@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentls.errors import ContentMissing
-from agentls.protocol.content import ImageBlock, TextBlock, ThinkingPart, ToolCallPart, Usage
+from agentls.protocol.content import (
+    DocumentBlock,
+    FileBlock,
+    ImageBlock,
+    TextBlock,
+    ThinkingPart,
+    ToolCallPart,
+    Usage,
+)
 from agentls.protocol.events.conversation import (
     AnswerFinished,
     PromptQueued,
@@ -177,6 +185,27 @@ def test_a_missing_picture_becomes_a_text_that_can_be_sent():
     message = stamped(UserMessageReceived(id="m", parent=None, content=(picture,)))
     read = envelope_of(envelope_line(message, store.keep_blob), no_blob)[0]
     assert isinstance(read.event.content[0], TextBlock)
+
+
+def test_a_missing_document_becomes_a_text_that_can_be_sent():
+    store = OneLog.without_file()
+    plan = DocumentBlock(media_type="application/pdf", data="A" * (BLOB_BYTES + 4), name="p.pdf")
+    message = stamped(UserMessageReceived(id="m", parent=None, content=(plan,)))
+    line = envelope_line(message, store.keep_blob)
+    assert envelope_of(line, store.blob_of_session) == (message, ())
+    read = envelope_of(line, no_blob)[0]
+    assert isinstance(read.event.content[0], TextBlock)
+
+
+def test_a_mentioned_file_whose_text_is_missing_becomes_a_text_that_names_it():
+    store = OneLog.without_file()
+    file = FileBlock(what="file", path="src/a.py", text="x" * (BLOB_BYTES + 1))
+    message = stamped(UserMessageReceived(id="m", parent=None, content=(file,)))
+    line = envelope_line(message, store.keep_blob)
+    assert envelope_of(line, store.blob_of_session) == (message, ())
+    (block,) = envelope_of(line, no_blob)[0].event.content
+    assert isinstance(block, TextBlock)
+    assert block.text.startswith("src/a.py: [missing from the log: ")
 
 
 def test_a_thought_that_is_missing_loses_its_signature_too():

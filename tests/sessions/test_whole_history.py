@@ -1,15 +1,24 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentls.cli.sessions_plain import as_text
-from agentls.protocol.history import Summary
+from agentls.protocol.events.kinds import MessageEvent
+from agentls.protocol.history import CallResult, Summary
 from agentls.sessions.chain import replay
 from agentls.sessions.folder import FolderStore
 from agentls.sessions.interop.imports import import_session, read_import
 from agentls.sessions.loading import events, load
 from agentls.sessions.whole_history import with_whole_history
 from tests.support.claude_code import FILES, texts
+from tests.support.lives import lived
+
+FORWARD = (
+    "prompt", "answer", "answer_with_calls", "start", "finish", "end", "steer", "notice", "compact",
+    "compact_turn", "begin_compaction",
+)  # fmt: skip
 
 
 async def test_what_was_said_before_compactions_is_there_once(tmp_path: Path) -> None:
@@ -32,6 +41,16 @@ def test_conversation_without_a_compaction_stays_as_it_is(name: str) -> None:
     envelopes = read_import(FILES / f"{name}.jsonl")[0]["main"]
     state = replay(envelopes)
     assert with_whole_history(state, envelopes) is state
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(FORWARD), st.integers(0, 1000)), max_size=60))
+def test_whatever_was_said_is_there_once_and_in_order(steps: list[tuple[str, int]]) -> None:
+    log = lived(steps, nested=True).log
+    whole = with_whole_history(replay(log), log)
+    said = [e.event.id for e in log if isinstance(e.event, MessageEvent)]
+    shown = [entry.id for entry in whole.history if not isinstance(entry, CallResult)]
+    assert shown == said
 
 
 def test_compaction_whose_beginning_is_lost_begins_the_conversation() -> None:

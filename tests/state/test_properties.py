@@ -1,6 +1,7 @@
 """What must hold after any sequence of events: memory, disk and snapshots agree."""
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentls.protocol.events.conversation import HeadMoved
 from agentls.protocol.events.kinds import AttachedEvent, EphemeralEvent, MessageEvent
@@ -9,13 +10,12 @@ from agentls.sessions.chain import replay, select_branch
 from agentls.sessions.loading import load
 from agentls.sessions.memory import MemoryStore
 from agentls.state.reduce import reduce
-from tests.support.lives import Life, actions, lived
+from tests.support.lives import Life, actions, lived, settled
 
-
-def settled(state: SessionState) -> SessionState:
-    """Return what a load can know of a state: all but what is still streaming."""
-    calls = {key: call.model_copy(update={"progress": None}) for key, call in state.calls.items()}
-    return state.model_copy(update={"live": None, "calls": calls})
+BETWEEN_TURNS = (
+    "prompt", "answer", "answer", "steer", "compact", "compact_turn", "end", "end", "rewind",
+    "redo",
+)  # fmt: skip
 
 
 @settings(max_examples=150)
@@ -65,6 +65,17 @@ def test_a_chosen_branch_loads_as_if_the_others_were_not_there(steps):
     loaded = replay(life.log)
     assert loaded.model_copy(update={"head": alone.head, "redo": alone.redo}) == alone
     assert loaded.head == life.state.head
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.sampled_from(BETWEEN_TURNS), st.integers(0, 1000)), max_size=80))
+def test_nothing_is_at_work_wherever_a_rewind_leads(steps):
+    life = Life(nested=True)
+    for action, seed in steps:
+        life.do(action, seed)
+        if isinstance(life.log[-1].event, HeadMoved):
+            assert life.state.turn is None
+            assert life.state.compaction.running is None
 
 
 @given(actions)

@@ -2,8 +2,10 @@ from agentls.protocol.content import Todo
 from agentls.state.selectors import (
     activity,
     changed_slices,
+    context_use,
     message_count,
     pending_approvals,
+    pending_questions,
     slices,
     todo_progress,
 )
@@ -36,6 +38,42 @@ def test_activity_tells_waiting_from_running_and_idle():
     life.do("reply", 0)
     life.do("start", 0)
     assert activity(life.state).label == "Reading"
+
+
+def test_an_approval_that_was_answered_is_not_shown_while_the_call_asks_its_questions():
+    life = asked()
+    assert len(pending_approvals(life.state)) == 1
+    life.do("reply", 0)
+    life.do("ask_questions", 0)
+    assert pending_approvals(life.state) == ()
+    assert [q.call_id for q in pending_questions(life.state)] == [next(iter(life.state.calls))]
+    assert activity(life.state).label == "Waiting for an answer"
+    life.do("answer_questions", 1)
+    assert pending_questions(life.state) == ()
+
+
+def test_activity_says_what_a_turn_waits_for():
+    life = lived([("prompt", 1), ("stream", 1), ("stall", 0)])
+    assert activity(life.state).label == "Waiting for the model, which has gone silent"
+    life.do("retry", 1)
+    shown = activity(life.state)
+    assert (shown.status, shown.label) == ("running", "Waiting: the model is overloaded")
+    assert shown.retry is not None
+    life.do("go_on", 0)
+    assert activity(life.state).retry is None
+    life.do("begin_compaction", 0)
+    assert activity(life.state).label == "Compacting the conversation"
+    assert context_use(life.state).compacting == "automatic"
+
+
+def test_the_window_is_as_full_as_the_last_answer_says_and_what_came_since_is_estimated():
+    life = lived([("prompt", 1), ("answer", 9), ("pay_subagent", 700)])
+    counted = context_use(life.state)
+    assert (counted.used_tokens, counted.window) == (9 + 1 + 4, 200_000)
+    life.do("steer", 1)
+    assert context_use(life.state).used_tokens > counted.used_tokens
+    life.do("clear_outputs", 0)
+    assert context_use(life.state).window == 200_000
 
 
 def test_a_failed_turn_shows_until_the_next_begins():

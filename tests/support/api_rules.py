@@ -7,6 +7,7 @@ refusal stands in its place.
 
 import base64
 import binascii
+import contextlib
 import io
 import json
 import re
@@ -40,12 +41,17 @@ MANY_IMAGES, SIDE_OF_MANY = 20, 2000
 FIELDS = {
     "text": ({"text"}, {"user", "assistant"}),
     "image": ({"source"}, {"user"}),
+    "document": ({"source"}, {"user"}),
     "tool_use": ({"id", "name", "input"}, {"assistant"}),
     "tool_result": ({"tool_use_id", "content"}, {"user"}),
     "thinking": ({"thinking", "signature"}, {"assistant"}),
     "redacted_thinking": ({"data"}, {"assistant"}),
 }
-OPTIONAL = {"tool_result": {"is_error"}}
+OPTIONAL = {"tool_result": {"is_error"}, "document": {"title"}}
+# The schema of a document's title.
+TITLE = range(1, 501)
+# "PDF support": pages of all documents, with a window of a million tokens.
+PAGES_PER_REQUEST = 600
 
 
 def violations(
@@ -58,7 +64,7 @@ def violations(
     found = [*_of_the_order(messages), *_of_the_encoding(messages)]
     for number, message in enumerate(messages):
         found += (f"messages.{number}: {said}" for said in _of_a_message(message))
-    found += [*_of_the_calls(messages), *_of_the_images(messages)]
+    found += [*_of_the_calls(messages), *_of_the_images(messages), *_of_the_pages(messages)]
     if thoughts is not None:
         found += _of_the_thoughts(messages, list(thoughts))
     return found
@@ -149,13 +155,34 @@ def _of_a_result(block: Block) -> Iterator[str]:
         yield "tool_result.content is not a list"
         return
     for place, inner in enumerate(block["content"]):
-        if inner.get("type") not in ("text", "image"):
+        if inner.get("type") not in ("text", "image", "document"):
             yield f"tool_result.content.{place}: unknown type {inner.get('type')!r}"
             continue
         yield from (f"tool_result.content.{place}: {said}" for said in _of_a_block(inner, "user"))
         # "all content must be type `text` if `is_error` is true"
         if block.get("is_error") and inner["type"] != "text":
             yield "all content must be type `text` if `is_error` is true"
+
+
+def _of_a_document(block: Block) -> Iterator[str]:
+    source = block["source"]
+    if source.get("type") != "base64" or set(source) != {"type", "media_type", "data"}:
+        yield f"document.source with {sorted(source)}"
+        return
+    if source["media_type"] != "application/pdf":
+        yield f"document.source.media_type {source['media_type']!r}"
+    if "title" in block and len(block["title"]) not in TITLE:
+        yield f"document.title of {len(block['title'])} characters"
+    try:
+        data = base64.b64decode(source["data"], validate=True)
+    except (binascii.Error, ValueError) as error:
+        yield f"document.source.data: {error}"
+        return
+    # "PDF support": a standard PDF, no passwords or encryption.
+    if b"%PDF-" not in data[:1024]:
+        yield "The PDF specified was not valid"
+    elif b"/Encrypt" in data:
+        yield "The PDF specified is password protected"
 
 
 def _of_a_thought(block: Block) -> Iterator[str]:
@@ -178,6 +205,7 @@ def _nothing(_: Block) -> Iterator[str]:
 
 _BLOCK_RULES = {
     "text": _of_a_text,
+    "document": _of_a_document,
     "tool_use": _of_a_call,
     "tool_result": _of_a_result,
     "thinking": _of_a_thought,
@@ -204,7 +232,7 @@ def _of_the_calls(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def _of_the_images(messages: Sequence[Message]) -> Iterator[str]:
-    images = list(_images(messages))
+    images = list(_blocks(messages, "image"))
     if len(images) > IMAGES_PER_REQUEST:
         yield f"messages: {len(images)} images of at most {IMAGES_PER_REQUEST}"
     side = SIDE_OF_MANY if len(images) > MANY_IMAGES else IMAGE_SIDE
@@ -212,14 +240,24 @@ def _of_the_images(messages: Sequence[Message]) -> Iterator[str]:
         yield from _of_an_image(image, side)
 
 
-def _images(messages: Sequence[Message]) -> Iterator[Block]:
-    """Yield every image, those in results too, which count as well."""
+def _of_the_pages(messages: Sequence[Message]) -> Iterator[str]:
+    pages = 0
+    for document in _blocks(messages, "document"):
+        data = str(document["source"].get("data", "")).encode("ascii", "replace")
+        with contextlib.suppress(binascii.Error, ValueError):
+            pages += len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(data)))
+    if pages > PAGES_PER_REQUEST:
+        yield f"A maximum of {PAGES_PER_REQUEST} PDF pages may be provided, not {pages}"
+
+
+def _blocks(messages: Sequence[Message], kind: str) -> Iterator[Block]:
+    """Yield every block of a kind, those in results too, which count as well."""
     for message in messages:
         for block in message["content"]:
-            if block.get("type") == "image":
+            if block.get("type") == kind:
                 yield block
             elif block.get("type") == "tool_result":
-                yield from (inner for inner in block["content"] if inner.get("type") == "image")
+                yield from (inner for inner in block["content"] if inner.get("type") == kind)
 
 
 def _of_an_image(image: Block, side: int) -> Iterator[str]:

@@ -1,11 +1,20 @@
 """Random lives of a session: sequences of events as the agent could emit them."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 from hypothesis import strategies as st
 
-from agentls.protocol.content import LivePart, TextBlock, TextPart, Todo, ToolCallPart, Usage
-from agentls.protocol.events import approvals, conversation, settings, storage
+from agentls.protocol.content import (
+    Author,
+    LivePart,
+    TextBlock,
+    TextPart,
+    Todo,
+    ToolCallPart,
+    Usage,
+)
+from agentls.protocol.events import approvals, compaction, conversation, settings, storage
 from agentls.protocol.events.envelope import Envelope, SessionEvents
 from agentls.protocol.events.kinds import EphemeralEvent, MessageEvent
 from agentls.protocol.history import Answer, Summary, UserMessage
@@ -13,11 +22,12 @@ from agentls.protocol.session_state import SessionState
 from agentls.protocol.tool_calls import Approval, ApprovalOption, Decision
 from agentls.sessions.chain import replay
 from agentls.state.event_store import EventStore, Moment
+from tests.support.lives_at_work import AT_WORK, settled_task, used
 
 ACTIONS = (
     "prompt", "stream", "answer", "answer_with_calls", "ask", "reply", "start", "progress",
     "finish", "todos", "end", "model", "mode", "rule", "title", "rewind", "queue",
-    "unqueue", "keep", "compact", "tag", "redo", "record", "late",
+    "unqueue", "keep", "compact", "tag", "redo", "record", "late", *AT_WORK,
 )  # fmt: skip
 actions = st.lists(
     st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1000)), min_size=1, max_size=60
@@ -50,68 +60,84 @@ class Life:
 
     def do(self, action: str, seed: int) -> None:
         """Do what the action says where the state allows it, otherwise nothing."""
-        getattr(self, f"_{action}")(seed)
+        if action in AT_WORK:
+            AT_WORK[action](self, seed)
+        else:
+            getattr(self, f"_{action}")(seed)
 
     def _prompt(self, seed: int) -> None:
         if self.state.turn is not None:
             return
-        turn_id, message_id = self._id("turn"), self._id("msg")
+        turn_id, message_id = self.new_id("turn"), self.new_id("msg")
         content = (TextBlock(text=f"prompt {seed}\u2028 é 😀"),)
-        self._emit(conversation.PromptQueued(item_id=turn_id, content=content), turn_id)
-        self._emit(conversation.PromptDequeued(item_id=turn_id, reason="started"), turn_id)
+        self.emit(conversation.PromptQueued(item_id=turn_id, content=content), turn_id)
+        self.emit(conversation.PromptDequeued(item_id=turn_id, reason="started"), turn_id)
+        if seed >= 700:
+            self.put_before_model("a task has ended", turn_id, author="agentls")
         parent = self.state.head
-        self._emit(
+        self.emit(
             conversation.UserMessageReceived(id=message_id, parent=parent, content=content), turn_id
         )
-        self._emit(conversation.TurnStarted(parent=message_id, model="m"), turn_id)
+        self.emit(conversation.TurnStarted(parent=message_id, model="m"), turn_id)
 
     def _queue(self, seed: int) -> None:
-        item = conversation.PromptQueued(item_id=self._id("turn"), content=(TextBlock(text="q"),))
-        self._emit(item)
+        self.emit(
+            conversation.PromptQueued(
+                item_id=self.new_id("turn"),
+                content=(TextBlock(text="q"),),
+                delivery="steer" if seed % 2 else "queue",
+            )
+        )
 
     def _stream(self, seed: int) -> None:
-        if not self._may_answer():
+        if not self.may_answer():
             return
-        message_id = self._id("msg")
-        self._emit(conversation.AnswerStarted(message_id=message_id, model="m"))
+        message_id = self.new_id("msg")
+        self.emit(conversation.AnswerStarted(message_id=message_id, model="m"))
         part = LivePart(type="text", id=f"{message_id}.0")
-        self._emit(conversation.PartStarted(message_id=message_id, part=part))
+        self.emit(conversation.PartStarted(message_id=message_id, part=part))
         offset = 0
         for number in range(seed % 4):
             text = "ab😀"[: 1 + (seed + number) % 3]
-            self._emit(conversation.PartDelta(part_id=part.id, offset=offset, text=text))
+            self.emit(conversation.PartDelta(part_id=part.id, offset=offset, text=text))
             offset += len(text)
 
     def _answer(self, seed: int) -> None:
-        self._finish_answer(seed, calls=0)
+        self.finish_answer(seed, calls=0)
 
     def _answer_with_calls(self, seed: int) -> None:
-        self._finish_answer(seed, calls=1 + seed % 3)
+        self.finish_answer(seed, calls=1 + seed % 3)
 
-    def _finish_answer(self, seed: int, calls: int) -> None:
-        if not self._may_answer():
+    def finish_answer(self, seed: int, calls: int, *, cut: bool = False) -> None:
+        if not self.may_answer():
             return
-        message_id = self.state.live.message_id if self.state.live else self._id("msg")
+        message_id = self.state.live.message_id if self.state.live else self.new_id("msg")
         parts = (
             TextPart(id=f"{message_id}.0", text=f"answer {seed}"),
-            *(ToolCallPart(id=self._id("call"), name="Read", input={}) for _ in range(calls)),
+            *(ToolCallPart(id=self.new_id("call"), name="Read", input={}) for _ in range(calls)),
         )
-        self._emit(
+        self.emit(
             conversation.AnswerFinished(
                 id=message_id,
                 parent=self.state.head,
                 model="m",
                 parts=parts,
-                stop_reason="toolUse" if calls else "endTurn",
+                stop_reason="cut" if cut else "toolUse" if calls else "endTurn",
                 response_id=message_id,
                 usage=Usage(input_tokens=seed),
             )
         )
-        usage = Usage(input_tokens=seed, output_tokens=1)
-        self._emit(conversation.UsageRecorded(response_id=message_id, model="m", usage=usage))
+        self.emit(
+            conversation.UsageRecorded(
+                response_id=message_id,
+                model=f"m{seed % 2}",
+                usage=used(seed),
+                window=(200_000, None, 1_000_000)[seed % 3],
+            )
+        )
 
     def _ask(self, seed: int) -> None:
-        for call in self._calls("ready"):
+        for call in self.calls("ready"):
             approval = Approval(
                 call_id=call.id,
                 tool_name=call.name,
@@ -121,12 +147,14 @@ class Life:
                 options=(ApprovalOption(id="allow", kind="allowOnce", label="Allow"),),
                 requested_at="2026-11-30T12:00:00.000Z",
             )
-            self._emit(approvals.ApprovalRequested(parent=call.message_id, approval=approval))
+            self.emit(approvals.ApprovalRequested(parent=call.message_id, approval=approval))
             return
 
     def _reply(self, seed: int) -> None:
-        for call in self._calls("waiting"):
-            self._emit(
+        for call in self.calls("waiting"):
+            if call.questions is not None:
+                continue
+            self.emit(
                 approvals.ApprovalAnswered(
                     parent=call.message_id, call_id=call.id, option_id="allow", decision=ALLOW
                 )
@@ -134,8 +162,8 @@ class Life:
             return
 
     def _start(self, seed: int) -> None:
-        for call in self._calls("ready"):
-            self._emit(
+        for call in self.calls("ready"):
+            self.emit(
                 conversation.ToolCallStarted(
                     parent=call.message_id, call_id=call.id, invocation="Reading", decision=ALLOW
                 )
@@ -143,12 +171,12 @@ class Life:
             return
 
     def _progress(self, seed: int) -> None:
-        for call in self._calls("running"):
-            self._emit(conversation.ToolCallProgressed(call_id=call.id, text=f"line {seed}"))
+        for call in self.calls("running"):
+            self.emit(conversation.ToolCallProgressed(call_id=call.id, text=f"line {seed}"))
 
     def _finish(self, seed: int) -> None:
-        for call in self._calls("running", "waiting", "ready"):
-            self._emit(
+        for call in self.calls("running", "waiting", "ready"):
+            self.emit(
                 conversation.ToolCallFinished(
                     parent=call.message_id,
                     call_id=call.id,
@@ -164,34 +192,37 @@ class Life:
         if self.state.head is None:
             return
         todo = Todo(content=f"step {seed}", active_form="doing", status="pending")
-        self._emit(conversation.TodosChanged(parent=self.state.head, todos=(todo,)))
+        self.emit(conversation.TodosChanged(parent=self.state.head, todos=(todo,)))
 
     def _end(self, seed: int) -> None:
         turn = self.state.turn
-        if turn is None or self._calls("ready", "waiting", "running"):
+        if turn is None or self.calls("ready", "waiting", "running"):
             return
-        self._emit(
+        if self.state.compaction.running:
+            self.do("fail_compaction", seed)
+        self.emit(
             conversation.TurnFinished(
                 parent=turn.message_id,
                 status=("completed", "cancelled", "failed")[seed % 3],
                 message_count=len(self.state.history),
                 duration_ms=seed,
+                usage=self.state.turn.usage if self.state.turn else Usage(),
             ),
             turn.id,
         )
 
     def _model(self, seed: int) -> None:
         scope = "user" if seed % 2 else "session"
-        self._emit(settings.ModelChanged(model=f"m{seed % 3}" if seed % 5 else None, scope=scope))
+        self.emit(settings.ModelChanged(model=f"m{seed % 3}" if seed % 5 else None, scope=scope))
 
     def _mode(self, seed: int) -> None:
-        self._emit(settings.ModeChanged(mode=("default", "plan", "acceptEdits")[seed % 3]))
+        self.emit(settings.ModeChanged(mode=("default", "plan", "acceptEdits")[seed % 3]))
 
     def _rule(self, seed: int) -> None:
-        self._emit(settings.RuleAdded(behaviour="allow", rule=f"Bash(x{seed % 4})", source="test"))
+        self.emit(settings.RuleAdded(behaviour="allow", rule=f"Bash(x{seed % 4})", source="test"))
 
     def _title(self, seed: int) -> None:
-        self._emit(conversation.TitleChanged(title=f"title {seed % 3}"))
+        self.emit(conversation.TitleChanged(title=f"title {seed % 3}"))
 
     def _rewind(self, seed: int) -> None:
         if self.state.turn is not None:
@@ -217,7 +248,7 @@ class Life:
 
     def _unqueue(self, seed: int) -> None:
         for item in self.state.queue[seed % 3 :]:
-            self._emit(conversation.PromptDequeued(item_id=item.id, reason="removed"))
+            self.emit(conversation.PromptDequeued(item_id=item.id, reason="removed"))
             return
 
     def _keep(self, seed: int) -> None:
@@ -232,12 +263,12 @@ class Life:
         event = conversation.AnswerProgressed(
             parent=self.state.head, message_id=live.message_id, model=live.model, parts=(gained,)
         )
-        self._emit(event)
+        self.emit(event)
 
     def _compact(self, seed: int) -> None:
         """Put a summary in place of the history, in a turn too, between its answers."""
         state = self.state
-        if state.live or state.head is None or self._calls("ready", "waiting", "running"):
+        if state.live or state.head is None or self.calls("ready", "waiting", "running"):
             return
         kept = [e.id for e in state.history if isinstance(e, UserMessage | Answer | Summary)]
         if not self._nested:
@@ -246,9 +277,13 @@ class Life:
             kept = [message_id for message_id in kept if message_id in recent]
         kept_from = [*kept, None][seed % (len(kept) + 1)]
         seqs = {e.event.id: e.seq for e in self.log if isinstance(e.event, MessageEvent)}
-        self._emit(
-            conversation.ConversationCompacted(
-                id=self._id("sum"),
+        if seed % 2:
+            self.do("begin_compaction", seed)
+            self.pay(seed, "compaction")
+        state = self.state
+        self.emit(
+            compaction.ConversationCompacted(
+                id=self.new_id("sum"),
                 parent=None,
                 logical_parent=state.head,
                 kept_from=kept_from,
@@ -256,35 +291,64 @@ class Life:
                 summary=f"summary {seed}",
                 message_count=len(state.history),
                 state=state.model_dump(mode="json", by_alias=True, exclude={"history"}),
+                carried=compaction.Carried(goal=f"goal {seed}"),
+                put_back="goal" if seed % 3 else "",
             )
         )
 
     def _tag(self, seed: int) -> None:
-        self._emit(conversation.TagChanged(tag=f"tag {seed % 3}" if seed % 4 else None))
+        self.emit(conversation.TagChanged(tag=f"tag {seed % 3}" if seed % 4 else None))
 
     def _record(self, seed: int) -> None:
-        self._emit(storage.SessionResumed(agentls_version="0", face="lsp", git_branch=None))
+        self.emit(storage.SessionResumed(agentls_version="0", face="lsp", git_branch=None))
 
     def damaged(self, damage: tuple[storage.LogDamage, ...], difference: int | None = None) -> None:
         """Put damage on record."""
-        self._emit(storage.LogDamaged(damage=damage, message_count_difference=difference))
+        self.emit(storage.LogDamaged(damage=damage, message_count_difference=difference))
 
     def _late(self, seed: int) -> None:
-        for call in self._calls("finished"):
-            self._emit(
+        for call in self.calls("finished"):
+            self.emit(
                 conversation.ToolResultIgnored(
                     call_id=call.id, why="duplicate", outcome="ok", summary="late", content=()
                 )
             )
             return
 
-    def _may_answer(self) -> bool:
-        return self.state.turn is not None and not self._calls("ready", "waiting", "running")
+    def put_before_model(
+        self, text: str, turn_id: str | None = None, *, author: Author = "user"
+    ) -> None:
+        self.emit(
+            conversation.UserMessageReceived(
+                id=self.new_id("msg"),
+                parent=self.state.head,
+                content=(TextBlock(text=text),),
+                author=author,
+            ),
+            turn_id,
+        )
 
-    def _calls(self, *statuses: str) -> list:
+    def pay(self, seed: int, purpose: Literal["compaction", "subagent"]) -> None:
+        self.emit(
+            conversation.UsageRecorded(
+                response_id=self.new_id("resp"),
+                model=f"m{seed % 3}",
+                usage=used(seed),
+                purpose=purpose,
+                window=seed,
+            )
+        )
+
+    def may_answer(self) -> bool:
+        turn = self.state.turn
+        if turn is None or turn.kind == "compact" or turn.retry or self.state.compaction.running:
+            return False
+        return not self.calls("ready", "waiting", "running")
+
+    def calls(self, *statuses: str) -> list:
         return [call for call in self.state.calls.values() if call.status in statuses]
 
-    def _emit(self, event: SessionEvents, turn_id: str | None = None) -> None:
+    def emit(self, event: SessionEvents, turn_id: str | None = None) -> None:
         running = self.state.turn.id if self.state.turn else None
         self.store.emit(event, turn_id=turn_id or running)
 
@@ -295,7 +359,7 @@ class Life:
         if not isinstance(new.envelope.event, EphemeralEvent):
             self.log.append(new.envelope)
 
-    def _id(self, kind: str) -> str:
+    def new_id(self, kind: str) -> str:
         self._ids += 1
         return f"{kind}{self._ids}"
 
@@ -305,7 +369,7 @@ class Life:
 
 
 def _is_compaction(envelope: Envelope) -> bool:
-    return isinstance(envelope.event, conversation.ConversationCompacted)
+    return isinstance(envelope.event, compaction.ConversationCompacted)
 
 
 def lived(steps: list[tuple[str, int]], *, nested: bool = False) -> Life:
@@ -314,3 +378,11 @@ def lived(steps: list[tuple[str, int]], *, nested: bool = False) -> Life:
     for action, seed in steps:
         life.do(action, seed)
     return life
+
+
+def settled(state: SessionState) -> SessionState:
+    """Return what a load can know of a state: all but what passes and is never kept."""
+    calls = {key: call.model_copy(update={"progress": None}) for key, call in state.calls.items()}
+    tasks = tuple(settled_task(task) for task in state.tasks)
+    update = {"live": None, "calls": calls, "tasks": tasks, "gates": settings.Gates()}
+    return state.model_copy(update=update)

@@ -27,6 +27,9 @@ CLICK = PREFIX / "click/source"
 INSTALLED = AIMOCK.exists() and LLMOCK.exists() and CLICK.exists()
 HOW_TO_INSTALL = "the mock servers are not installed here: bash scripts/install_mocks.sh"
 
+PLAIN_PROMPT = "How is everything?"
+PLAIN_ANSWER = {"text": "All is well, as far as can be seen from here.", "usage": (100, 10)}
+
 START_SECONDS = 60
 END_SECONDS = 20
 

@@ -38,7 +38,7 @@ def needs_tmux() -> None:
 def make_workspace(folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
     for name in (".git", "home"):
-        (folder / name).mkdir()
+        (folder / name).mkdir(exist_ok=True)
     return folder
 
 

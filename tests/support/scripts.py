@@ -28,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 AGENTLS = ROOT / ".venv" / "bin" / "agentls"
 SCHEMA = ROOT / "protocol-docs" / "schema.json"
 SECONDS = 30
+IMPATIENT = {"rateLimitSeconds": 0, "overloadSeconds": 0, "networkSeconds": 0}
+"""The setting `retry` of a user who would rather be told than wait."""
 PLAIN_USER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 """A prefix that runs a command as somebody whom permissions bind; tests may run as root."""
 as_root = pytest.mark.skipif(
@@ -92,6 +94,10 @@ class Script:
     def plays(self, *answers: Line) -> str:
         """Return a model that plays these answers."""
         return f"scripted:{write_scenario(self._outside / 'scenario.json', *answers)}"
+
+    def settings(self, **settings: Any) -> None:
+        """Set what the user's settings say."""
+        (self.config / "settings.json").write_text(json.dumps(settings))
 
     def environment(self, **changes: str | None) -> dict[str, str]:
         """Return the environment of a process; None takes a variable away."""

@@ -1,11 +1,15 @@
 """A real `agentls lsp` process in a workspace of its own, driven as an editor would."""
 
-from collections.abc import AsyncIterator, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.raw_client import RawClient, spawn
+import pytest
+
+from tests.support.raw_client import RawClient, RpcError, spawn
+from tests.support.scenarios import write_scenario
 
 AGENTLS = Path(__file__).parents[2] / ".venv" / "bin" / "agentls"
 OURS = {"version": 1, "clientName": "Test Editor"}
@@ -64,6 +68,25 @@ class Editor:
             "approval/answer", sessionId="s1", callId=call_id, optionId=option, **params
         )
 
+    async def refused(self, method: str, **params: Any) -> RpcError:
+        """Ask for what the server must refuse of session `s1`, and return its answer."""
+        with pytest.raises(RpcError) as caught:
+            await self.ask(method, **({"sessionId": "s1"} | params))
+        return caught.value
+
+    async def state(self, session_id: str = "s1") -> dict[str, Any]:
+        """Return a session's state."""
+        return (await self.ask("state/get", sessionId=session_id))["snapshot"]["state"]
+
+    async def changed(self, name: str, wanted: Callable[[Any], Any] = lambda value: True) -> Any:
+        """Wait until a slice was told with a value as `wanted`, and return the first of them."""
+
+        def told() -> list[Any]:
+            messages = self.client.notifications("agent/state/didChange")
+            return [told[name] for told in messages if name in told and wanted(told[name])]
+
+        return (await self.client.wait_until(told, f"the slice {name}"))[0]
+
     def slices(self) -> dict[str, Any]:
         """Return what the slices add up to, newest last."""
         merged: dict[str, Any] = {}
@@ -88,6 +111,18 @@ class Editor:
             assert delta["offset"] == len(known), delta
             parts[delta["partId"]] = known + delta["text"]
         return parts
+
+
+def scripted(folder: Path, *script: dict[str, Any]) -> tuple[str, str]:
+    """Return the flags of a server over `folder` whose model plays `script`."""
+    return "--model", f"scripted:{write_scenario(folder.parent / 'scenario.json', *script)}"
+
+
+def write_settings(folder: Path, **settings: Any) -> None:
+    """Set what the settings of the user say whose workspace this is."""
+    path = folder.parent / "config" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(settings))
 
 
 @asynccontextmanager

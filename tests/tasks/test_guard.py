@@ -9,6 +9,9 @@ import psutil
 import pytest
 
 from agentls.tasks.guard import Guard
+from tests.support.commands import lives
+
+REPOSITORY = Path(__file__).parents[2]
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -16,13 +19,6 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 @pytest.fixture
@@ -100,19 +96,21 @@ def test_commands_end_where_the_server_was_killed(tmp_path: Path) -> None:
     script = f"""
 import asyncio, os
 from pathlib import Path
-from agentls.tasks.processes import run_command
-asyncio.run(run_command(
-    "trap '' TERM; sleep 1000 & echo $$ $! > pids.part; mv pids.part pids; wait; sleep 1000",
-    cwd=Path({str(tmp_path)!r}), environment=dict(os.environ), seconds=100, most_output=100,
-    progress=lambda text: None,
+from tests.support.commands import run
+asyncio.run(run(
+    "trap '' TERM; sleep 1000 & "
+    "(setsid sh -c 'trap \\"\\" TERM; echo $$ > escaped; while :; do sleep 0.1; done' &); "
+    "until [ -s escaped ]; do sleep 0.05; done; "
+    "echo $$ $! $(cat escaped) > pids.part; mv pids.part pids; wait; sleep 1000",
+    Path({str(tmp_path)!r}), seconds=100,
 ))
 """
-    server = subprocess.Popen([sys.executable, "-c", script])
+    server = subprocess.Popen([sys.executable, "-c", script], cwd=REPOSITORY)
     pids_file = tmp_path / "pids"
     until(pids_file.exists)
-    shell, child = map(int, pids_file.read_text().split())
-    assert lives(shell)
-    assert lives(child)
+    pids = [int(pid) for pid in pids_file.read_text().split()]
+    assert len(pids) == 3
+    assert all(map(lives, pids))
     os.kill(server.pid, 9)
     server.wait()
-    until(lambda: not lives(shell) and not lives(child))
+    until(lambda: not any(map(lives, pids)))

@@ -1,12 +1,27 @@
 import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from agentls.tasks.output_file import read_output
 from agentls.tools.bash import MOST_OUTPUT, Bash
 from agentls.tools.tool import ToolResult
+from tests.support.commands import lives, marked, until, written
+from tests.support.task_bench import TaskBench
 from tests.support.workbench import Workbench, told
 
 tool = Bash()
+
+
+@pytest.fixture
+async def tasks(tmp_path: Path) -> AsyncIterator[TaskBench]:
+    folder = tmp_path / "project"
+    folder.mkdir(exist_ok=True)
+    bench = TaskBench(folder)
+    yield bench
+    await bench.aclose()
 
 
 async def bash(bench: Workbench, command: str, **rest: object) -> ToolResult:
@@ -124,3 +139,90 @@ async def test_running_is_announced_and_judged_by_its_command(bench: Workbench) 
     assert len(tool.invocation(tool.input_type(command="x" * 500))) < 100
     assert not tool.read_only
     assert tool.timeout is None
+
+
+async def test_long_output_is_whole_in_a_file_that_the_result_names(tasks: TaskBench) -> None:
+    text = told(await tasks.call(tool, command="seq 100000"))
+    assert "bytes left out ...]" in text
+    found = re.search(r"\[588,895 bytes in all; Read can open them: (.*)\]", text)
+    assert found is not None
+    path = Path(found[1])
+    assert path.parent == tasks.output_folder
+    assert read_output(path, 0, 1_000_000).text == "".join(f"{n}\n" for n in range(1, 100_001))
+
+
+async def test_output_that_could_not_be_kept_is_said(tasks: TaskBench) -> None:
+    tasks.output_folder.symlink_to(tasks.folder)
+    text = told(await tasks.call(tool, command="seq 100000"))
+    assert "What was left out is not kept whole either: " in text
+    assert "Read can open" not in text
+    assert list(tasks.folder.glob("*.output")) == []
+
+
+async def test_command_in_the_background_returns_at_once_and_goes_on(tasks: TaskBench) -> None:
+    command = "echo begun; until [ -e go ]; do sleep 0.02; done; echo done"
+    result = await tasks.call(tool, command=command, run_in_background=True)
+    (task,) = tasks.chat.state.tasks
+    assert task.status == "running"
+    assert task.call_id == "c1"
+    assert f"Started in the background as task {task.id}." in told(result)
+    assert f"Its output goes to {task.output_path}." in told(result)
+    assert f'TaskOutput(task_id="{task.id}")' in told(result)
+    (tasks.folder / "go").touch()
+    assert (await tasks.ended(task.id)).status == "completed"
+    assert await tasks.text(task.id) == "begun\ndone\n"
+
+
+async def test_command_past_its_timeout_goes_on_in_the_background(tasks: TaskBench) -> None:
+    command = "echo é1; until [ -e go ]; do sleep 0.02; done; seq 20000; echo é2"
+    result = await tasks.call(tool, command=command, timeout=300, description="Count")
+    (task,) = tasks.chat.state.tasks
+    assert not result.is_error
+    assert told(result).startswith(
+        f"é1\n[Not done after 0.3 s; it runs on in the background as task {task.id}. "
+    )
+    assert task.description == "Count"
+    (tasks.folder / "go").touch()
+    await tasks.ended(task.id)
+    whole = "é1\n" + "".join(f"{n}\n" for n in range(1, 20_001)) + "é2\n"
+    assert await tasks.text(task.id) == whole
+
+
+async def test_long_output_that_is_moved_goes_on_in_the_file_it_is_in(tasks: TaskBench) -> None:
+    command = "seq 20000; until [ -e go ]; do sleep 0.02; done; echo end"
+    await tasks.call(tool, command=command, timeout=500)
+    (task,) = tasks.chat.state.tasks
+    (tasks.folder / "go").touch()
+    await tasks.ended(task.id)
+    assert await tasks.text(task.id) == "".join(f"{n}\n" for n in range(1, 20_001)) + "end\n"
+    assert len(list(tasks.output_folder.iterdir())) == 1
+
+
+async def test_command_that_cannot_be_moved_is_ended_as_before(
+    tasks: TaskBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentls.agent.background.MOST_RUNNING", 0)
+    result = await tasks.call(tool, command="echo begun; sleep 1000; echo x", timeout=300)
+    assert result.is_error
+    assert "[Timed out after 0.3 s and was ended." in told(result)
+    assert "[It could not go on in the background: 0 tasks run already" in told(result)
+    assert tasks.chat.state.tasks == ()
+    assert not marked(tasks.folder)
+
+
+async def test_nothing_can_be_put_in_the_background_where_there_is_none(bench: Workbench) -> None:
+    result = await bash(bench, "true", run_in_background=True)
+    assert result.is_error
+    assert told(result).startswith("Nothing can run in the background here.")
+
+
+async def test_cancelling_the_call_does_not_end_a_task_that_it_has_left(tasks: TaskBench) -> None:
+    calling = asyncio.create_task(
+        tasks.call(tool, command="echo $$ > pids; sleep 1000; echo x", timeout=300)
+    )
+    (pid,) = await written(tasks.folder / "pids", 1)
+    await until(lambda: tasks.chat.state.tasks)
+    calling.cancel()
+    await asyncio.wait([calling])
+    assert lives(pid)
+    assert tasks.chat.state.tasks[0].status == "running"

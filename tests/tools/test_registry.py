@@ -21,7 +21,10 @@ def mistakes(tool: Tool[Any], **raw: object) -> list[str]:
 
 def test_tools_are_found_by_name_in_the_order_given() -> None:
     registry = ToolRegistry(default_tools())
-    names = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "LS", "TodoWrite", "Recall"]
+    names = [
+        "Read", "Write", "Edit", "Bash", "TaskOutput", "TaskStop", "Task", "Glob", "Grep", "LS",
+        "TodoWrite", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Recall",
+    ]  # fmt: skip
     assert list(registry.tools) == names
     for name in names:
         tool = registry.get(name)

@@ -1,11 +1,8 @@
----The pieces a conversation is made of, and how each looks. Pure: knows nothing of the editor.
+---The pieces a conversation is made of. How they are laid out is block_layout.lua's concern.
+---Pure: knows nothing of the editor.
+local amounts = require("agentls.amounts")
+local content_words = require("agentls.content")
 local plain_text = require("agentls.plain_text")
-local tool_line = require("agentls.tool_line")
-
----@class agentls.Patch
----@field first integer The first line that changes, from 0; all after it are replaced.
----@field lines string[]
----@field marks {row: integer, group: string}[] What to highlight, by line of the buffer.
 
 ---@class agentls.Block
 ---@field kind "header"|"user"|"text"|"thinking"|"call"|"note"
@@ -14,12 +11,14 @@ local tool_line = require("agentls.tool_line")
 ---@field lead integer How many blank lines stand before it, once laid out.
 ---@field height integer How many lines it takes, once laid out.
 ---@field live boolean It belongs to an answer that is being streamed.
+---@field entry_id string|nil The message that begins with it.
 ---@field part_id string|nil
 ---@field length integer|nil How many code points of a streamed part are known.
 ---@field lines string[]|nil
 ---@field call agentls.ToolCall|nil
 ---@field title string|nil
 ---@field group string|nil
+---@field fold integer|nil Its first line that is folded, with all after it; from 1.
 ---@field after string|nil The kind of the last block that shows, up to this one.
 
 local M = {}
@@ -38,6 +37,7 @@ local CUT_SHORT = {
   refusal = "the model declined to go on",
   interrupted = "the answer was cut: the server ended",
   contextWindow = "the answer was cut: the conversation fills the model's window",
+  cut = "the answer broke off on the model's side; what had come is kept, and the turn goes on",
 }
 
 ---@param fields table
@@ -54,21 +54,68 @@ function M.header(title)
   return block({ kind = "header", title = title })
 end
 
----@param content {text: string}[]
+---The user's words; what came with them stands on a line of its own.
+---@param content agentls.ContentBlock[]
+---@param steered boolean They came into a turn that ran already.
+---@param entry_id string|nil
 ---@return agentls.Block
-function M.user(content)
-  local lines = plain_text.lines(M.text_of(content))
+function M.user(content, steered, entry_id)
+  local lines = plain_text.lines(content_words.words(content))
+  if steered then
+    lines[1] = "↳ " .. lines[1]
+  end
+  local attached = content_words.attached(content)
+  if #attached > 0 then
+    lines[#lines + 1] = ("[%s]"):format(table.concat(attached, "] ["))
+  end
   for index, line in ipairs(lines) do
     lines[index] = line == "" and ">" or "> " .. line
   end
-  return block({ kind = "user", lines = lines, group = "AgentlsUser" })
+  return block({ kind = "user", lines = lines, group = "AgentlsUser", entry_id = entry_id })
+end
+
+---What agentls has told the model, not the user's words: a line, and the rest in a fold.
+---@param content agentls.ContentBlock[]
+---@param entry_id string|nil
+---@return agentls.Block
+function M.told(content, entry_id)
+  local lines =
+    plain_text.lines("· agentls to the model: " .. vim.trim(content_words.text(content)))
+  local group = "AgentlsNote"
+  return block({ kind = "note", lines = lines, group = group, fold = 1, entry_id = entry_id })
 end
 
 ---A line of our own between what was said.
 ---@param text string
+---@param group string|nil
 ---@return agentls.Block
-function M.note(text)
-  return block({ kind = "note", lines = plain_text.lines(text), group = "AgentlsWaiting" })
+function M.note(text, group)
+  local lines = plain_text.lines(text)
+  return block({ kind = "note", lines = lines, group = group or "AgentlsWaiting" })
+end
+
+---The summary that stands in the place of what came before: a divider, and the text in a fold.
+---@param text string
+---@param count integer How many messages it stands for.
+---@param tokens {before: integer, after: integer}|nil
+---@param entry_id string
+---@return agentls.Block
+function M.summary(text, count, tokens, entry_id)
+  local room = ""
+  if tokens then
+    local before, after = amounts.tokens(tokens.before), amounts.tokens(tokens.after)
+    room = (", %s → %s tokens"):format(before, after)
+  end
+  local divider = ("— Compacted: %s%s —"):format(amounts.counted(count, "message"), room)
+  local lines = { divider, "Summary of what came before" }
+  vim.list_extend(lines, plain_text.lines(text))
+  return block({
+    kind = "note",
+    lines = lines,
+    group = "AgentlsNote",
+    fold = 2,
+    entry_id = entry_id,
+  })
 end
 
 ---@param call agentls.ToolCall
@@ -94,15 +141,22 @@ end
 ---@return agentls.Block
 function M.live(part)
   local length = plain_text.code_points(part.text)
-  if part.type == "text" then
-    local lines = plain_text.lines(part.text)
-    return block({ kind = "text", part_id = part.id, live = true, lines = lines, length = length })
-  end
   if part.type == "toolCall" then
     local call = { id = part.id, name = part.name or "tool", status = "streaming" }
     return block({ kind = "call", part_id = part.id, live = true, call = call, length = length })
   end
-  return block({ kind = "thinking", part_id = part.id, live = true, length = length })
+  if part.type == "text" then
+    local lines = plain_text.lines(part.text)
+    return block({ kind = "text", part_id = part.id, live = true, lines = lines, length = length })
+  end
+  return block({
+    kind = "thinking",
+    part_id = part.id,
+    live = true,
+    lines = part.type == "thinking" and plain_text.lines("· thinking: " .. part.text) or nil,
+    length = length,
+    group = "AgentlsNote",
+  })
 end
 
 ---Add streamed text to a part.
@@ -111,7 +165,7 @@ end
 ---@return integer keep How many of its lines, as laid out last, stay as they are.
 function M.append_text(part, text)
   part.length = part.length + plain_text.code_points(text)
-  if part.kind ~= "text" then
+  if not part.lines then
     return part.height
   end
   local added = plain_text.lines(text)
@@ -124,117 +178,39 @@ function M.append_text(part, text)
 end
 
 ---Make the blocks of a finished answer; a streamed text that came whole is kept as it is.
----@param answer {parts: table[], stopReason: string}
+---@param answer {id: string, parts: table[], stopReason: string}
 ---@param streamed table<string, agentls.Block>
 ---@return agentls.Block[]
 function M.of_answer(answer, streamed)
   local made = {}
   for _, part in ipairs(answer.parts) do
-    if part.type == "text" then
-      local live = streamed[part.id]
-      local lines = plain_text.lines(part.text)
-      local whole = live and live.lines and vim.deep_equal(live.lines, lines)
-      made[#made + 1] = whole and live or block({ kind = "text", part_id = part.id, lines = lines })
-    elseif part.type == "toolCall" then
-      made[#made + 1] =
-        M.call({ id = part.id, name = part.name, input = part.input, status = "ready" })
-    end
+    made[#made + 1] = M.of_part(part, streamed[part.id])
   end
   local cut = CUT_SHORT[answer.stopReason]
   if cut then
-    made[#made + 1] = block({ kind = "note", lines = { "— " .. cut }, group = "AgentlsWaiting" })
+    made[#made + 1] = M.note("— " .. cut)
+  end
+  if made[1] then
+    made[1].entry_id = answer.id
   end
   return made
 end
 
----@param content {text: string}[]
----@return string
-function M.text_of(content)
-  local texts = {}
-  for _, part in ipairs(content) do
-    texts[#texts + 1] = part.text or ("[image: %s]"):format(part.name or part.mediaType)
+---@param part table
+---@param live agentls.Block|nil The same part as it was streamed.
+---@return agentls.Block|nil Nothing, where there is nothing to show.
+function M.of_part(part, live)
+  if part.type == "text" then
+    local lines = plain_text.lines(part.text)
+    local is_whole = live and live.lines and vim.deep_equal(live.lines, lines)
+    return is_whole and live or block({ kind = "text", part_id = part.id, lines = lines })
+  elseif part.type == "toolCall" then
+    return M.call({ id = part.id, name = part.name, input = part.input, status = "ready" })
+  elseif part.type == "thinking" and vim.trim(part.text) ~= "" then
+    local lines = plain_text.lines("· thought: " .. vim.trim(part.text))
+    local group = "AgentlsNote"
+    return block({ kind = "thinking", part_id = part.id, lines = lines, group = group, fold = 1 })
   end
-  return table.concat(texts, "\n")
-end
-
----Write a block's lines into a patch and note where it stands.
----@param self agentls.Block
----@param before agentls.Block|nil
----@param row integer
----@param skip integer How many of its lines are on the screen already.
----@param patch agentls.Patch
-function M.lay_out(self, before, row, skip, patch)
-  local lines, group, marked = M.render(self)
-  local lead = M.lead(self, before, #lines)
-  self.row, self.lead, self.height = row, lead, #lines + lead
-  self.after = self.height > 0 and self.kind or (before and before.after)
-  for number = skip + 1, self.height do
-    local line = number <= lead and "" or lines[number - lead]
-    patch.lines[#patch.lines + 1] = line
-    if group and number > lead and number - lead <= marked then
-      patch.marks[#patch.marks + 1] = { row = row + number - 1, group = group }
-    end
-  end
-end
-
----Say what stands under the last block: prompts that wait, or what to do first.
----@param queue {id: string, text: string}[]
----@param empty boolean
----@param row integer
----@param patch agentls.Patch
-function M.footer(queue, empty, row, patch)
-  local lines = {}
-  for _, item in ipairs(queue) do
-    lines[#lines + 1] = "⧗ queued: " .. plain_text.one_line(item.text, 160)
-  end
-  if empty and #queue == 0 then
-    lines[1] = "Press <CR> here, or use :Agent, to begin."
-  end
-  if #lines == 0 then
-    return
-  end
-  patch.lines[#patch.lines + 1] = ""
-  for offset, line in ipairs(lines) do
-    patch.lines[#patch.lines + 1] = line
-    patch.marks[#patch.marks + 1] = { row = row + offset, group = "AgentlsNote" }
-  end
-end
-
----@param self agentls.Block
----@return string[] lines
----@return string|nil group
----@return integer marked How many lines bear the group.
-function M.render(self)
-  if self.kind == "call" then
-    local lines, group = tool_line.render(self.call)
-    return lines, group, 1
-  end
-  if self.kind == "header" then
-    local title = self.title and plain_text.one_line(self.title, 60)
-    return { "# " .. (title or "New session") }, nil, 0
-  end
-  if self.kind == "thinking" then
-    return { "· thinking" }, "AgentlsNote", 1
-  end
-  if self.kind == "text" and #self.lines == 1 and self.lines[1] == "" then
-    return {}, nil, 0
-  end
-  return self.lines, self.group, #self.lines
-end
-
----Say how many blank lines stand before a block: none between calls, else one.
----@param self agentls.Block
----@param before agentls.Block|nil
----@param height integer
----@return integer
-function M.lead(self, before, height)
-  if height == 0 or not before then
-    return 0
-  end
-  if self.kind == "call" and before.after == "call" then
-    return 0
-  end
-  return 1
 end
 
 return M

@@ -7,9 +7,9 @@
 ---@field mode string|nil The permission mode new sessions start with.
 ---@field autostart boolean Start the server at setup, not at first use.
 ---@field sync_documents boolean Tell the server of open files and their unsaved text.
----@field approval_popup boolean Ask as soon as an approval arrives.
+---@field approval_popup boolean Ask as soon as an approval or a question arrives.
 ---@field window string|(fun()) The command that opens the conversation's window.
----@field keymaps boolean Map keys in the conversation.
+---@field keymaps boolean Map keys in the conversation and where prompts are written.
 
 local M = {}
 

@@ -2,33 +2,36 @@
 ---
 ---Pure: it knows nothing of the editor. What it takes has no JSON nulls left (see null.lua).
 ---Only the last blocks change while an answer streams: a patch replaces the lines from there on.
+local block_layout = require("agentls.block_layout")
 local blocks = require("agentls.blocks")
+local content_words = require("agentls.content")
 local notes = require("agentls.conversation_notes")
 local plain_text = require("agentls.plain_text")
 local protocol = require("agentls.protocol")
+local reducers = require("agentls.conversation_reducers")
 
 ---@class agentls.Conversation
 ---@field seq integer The number of the last event that is in it.
 ---@field turn_id string|nil The turn that runs.
 ---@field title string|nil
----@field private blocks agentls.Block[]
----@field private calls table<string, agentls.Block>
----@field private parts table<string, agentls.Block> The parts that are being streamed.
----@field private live_id string|nil The answer that is being streamed.
----@field private queue {id: string, text: string}[]
+---@field package blocks agentls.Block[]
+---@field package calls table<string, agentls.Block>
+---@field package parts table<string, agentls.Block> The parts that are being streamed.
+---@field package live_id string|nil The answer that is being streamed.
+---@field package queue agentls.QueuedPrompt[]
+---@field package tasks table<string, agentls.Task>
+---@field package waits agentls.Waits
+---@field package prompted_turn string|nil The turn that the user's last words belong to.
+---@field package cleared agentls.Block|nil The note above which tool output is cleared.
 ---@field private clean integer How many blocks are laid out and unchanged since.
 ---@field private clean_lines integer How many lines of the next block are, too.
 ---@field private touched boolean
+
+---@type agentls.Conversation
 local Conversation = {}
 Conversation.__index = Conversation
 
 local M = {}
-
----@alias agentls.Reduce fun(self: agentls.Conversation, event: table, envelope: agentls.Envelope): any
-
----What each event does; filled below, in the order in which a turn goes.
----@type table<string, agentls.Reduce>
-local REDUCERS = {}
 
 ---Make the conversation that a snapshot holds.
 ---@param snapshot agentls.Snapshot
@@ -44,6 +47,10 @@ function M.from_snapshot(snapshot)
     parts = {},
     live_id = nil,
     queue = {},
+    tasks = {},
+    waits = {},
+    prompted_turn = nil,
+    cleared = nil,
     clean = 0,
     clean_lines = 0,
     touched = true,
@@ -56,9 +63,14 @@ function M.from_snapshot(snapshot)
     self:take_call(call)
   end
   for _, item in ipairs(state.queue or {}) do
-    self:enqueue(item.id, item.content)
+    self:enqueue(item)
+  end
+  for _, task in ipairs(state.tasks or {}) do
+    self.tasks[task.id] = task
   end
   self:take_live(state.live)
+  self.waits = notes.waits(state)
+  self:clear_before(state.compaction and state.compaction.clearedBefore, nil)
   if state.lastTurn and not state.turn then
     self:append(blocks.turn_end(state.lastTurn))
   end
@@ -85,7 +97,7 @@ function Conversation:apply(envelope)
     end
     self.seq = envelope.seq
   end
-  local reduce = REDUCERS[event.type]
+  local reduce = reducers[event.type]
   return not reduce or reduce(self, event, envelope) ~= false
 end
 
@@ -97,6 +109,7 @@ function Conversation:apply_delta(delta)
   if not block then
     return true
   end
+  self:wait_for("stalled_since", nil)
   local known = block.length
   if delta.offset > known then
     return false
@@ -119,16 +132,17 @@ function Conversation:take_patch()
   self.touched = false
   local before = self.blocks[self.clean]
   local row = before and before.row + before.height or 0
-  local patch = { first = row + self.clean_lines, lines = {}, marks = {} }
+  local patch = { first = row + self.clean_lines, lines = {}, marks = {}, folds = {} }
   local skip = self.clean_lines
   for index = self.clean + 1, #self.blocks do
     local block = self.blocks[index]
-    blocks.lay_out(block, self.blocks[index - 1], row, skip, patch)
+    block_layout.lay_out(block, self.blocks[index - 1], row, skip, patch)
     row = row + block.height
     skip = 0
   end
   self.clean, self.clean_lines = #self.blocks, 0
-  blocks.footer(self.queue, #self.blocks == 1, row, patch)
+  local footnotes = notes.footnotes(self.waits, os.time())
+  block_layout.footer(footnotes, self.queue, #self.blocks == 1, row, patch)
   return patch
 end
 
@@ -154,7 +168,7 @@ function Conversation:is_empty()
   return #self.blocks == 1
 end
 
----@private
+---@package
 ---@param block agentls.Block|nil Nothing, where there is nothing to show.
 function Conversation:append(block)
   if not block then
@@ -169,7 +183,7 @@ function Conversation:append(block)
 end
 
 ---Note that a block changed, but for its first `keep` lines.
----@private
+---@package
 ---@param index integer
 ---@param keep integer
 function Conversation:mark(index, keep)
@@ -185,7 +199,7 @@ end
 ---@param entry table A history entry of a snapshot.
 function Conversation:take_entry(entry)
   if entry.type == "user" then
-    self:take_prompt(entry.content)
+    self:take_message(entry, entry.turnId)
   elseif entry.type == "answer" then
     self:replace_live(blocks.of_answer(entry, self.parts))
   elseif entry.type == "callResult" then
@@ -195,17 +209,77 @@ function Conversation:take_entry(entry)
   end
 end
 
----Show the user's words; the first ones name a session that has no title.
----@private
----@param content {text: string}[]
-function Conversation:take_prompt(content)
+---Show the user's words, or those of agentls to the model; the user's first ones name a session
+---that has no title.
+---@package
+---@param message {id: string, content: agentls.ContentBlock[], author: string|nil}
+---@param turn_id string|nil
+function Conversation:take_message(message, turn_id)
+  if message.author == "agentls" then
+    return self:append(blocks.told(message.content, message.id))
+  end
   if self:is_empty() and not self.title then
-    self.blocks[1].title = blocks.text_of(content)
+    self.blocks[1].title = content_words.title(message.content)
     self:mark(1, 0)
   end
-  self:append(blocks.user(content))
+  local is_steered = turn_id ~= nil and self.prompted_turn == turn_id
+  self.prompted_turn = turn_id
+  self:append(blocks.user(message.content, is_steered, message.id))
 end
 
+---Say from where on tool output is sent in full.
+---@package
+---@param entry_id string|nil
+---@param tokens integer|nil About how many that saves.
+function Conversation:clear_before(entry_id, tokens)
+  if self.cleared then
+    self:remove(self.cleared)
+    self.cleared = nil
+  end
+  for index, block in ipairs(self.blocks) do
+    if entry_id and block.entry_id == entry_id then
+      self.cleared = notes.cleared(tokens)
+      return self:insert(index, self.cleared)
+    end
+  end
+end
+
+---@private
+---@param index integer
+---@param block agentls.Block
+function Conversation:insert(index, block)
+  table.insert(self.blocks, index, block)
+  self:renumber(index)
+end
+
+---@private
+---@param block agentls.Block
+function Conversation:remove(block)
+  table.remove(self.blocks, block.index)
+  self:renumber(block.index)
+end
+
+---@private
+---@param first integer
+function Conversation:renumber(first)
+  self:mark(first, 0)
+  for index = first, #self.blocks do
+    self.blocks[index].index = index
+  end
+end
+
+---Say that something is waited for, or no more.
+---@package
+---@param what "retry"|"stalled_since"|"compacting"
+---@param value any
+function Conversation:wait_for(what, value)
+  if self.waits[what] ~= value then
+    self.waits[what] = value
+    self.touched = true
+  end
+end
+
+---@private
 ---Take a call's state whole; a call that no answer here wrote is shown where it comes.
 ---@private
 ---@param call agentls.ToolCall
@@ -230,7 +304,7 @@ function Conversation:take_live(live)
   end
 end
 
----@private
+---@package
 ---@param part {type: string, id: string, name: string|nil, text: string}
 function Conversation:start_part(part)
   if self.parts[part.id] then
@@ -243,7 +317,7 @@ end
 
 ---Put blocks where the streamed ones are, or at the end where none are. Those that show the same
 ---stay as they are on the screen.
----@private
+---@package
 ---@param finished agentls.Block[]
 function Conversation:replace_live(finished)
   local place, kept = #self.blocks + 1, {}
@@ -255,6 +329,7 @@ function Conversation:replace_live(finished)
     end
   end
   self.parts, self.live_id = {}, nil
+  self:wait_for("stalled_since", nil)
   local index = place
   for _, block in ipairs(vim.list_extend(finished, kept)) do
     local same = self.blocks[index] == block
@@ -276,7 +351,7 @@ function Conversation:replace_live(finished)
   end
 end
 
----@private
+---@package
 ---@param call_id string
 ---@param changes table Fields to set.
 ---@param gone string|nil A field to unset.
@@ -294,107 +369,23 @@ function Conversation:update_call(call_id, changes, gone)
   self:mark(block.index, 0)
 end
 
----@private
----@param id string
----@param content {text: string}[]
-function Conversation:enqueue(id, content)
-  table.insert(self.queue, { id = id, text = blocks.text_of(content) })
+---@package
+---@param item agentls.QueuedPrompt
+function Conversation:enqueue(item)
+  table.insert(self.queue, item)
   self.touched = true
 end
 
-function REDUCERS.headMoved()
-  return false
-end
-REDUCERS.conversationCompacted = REDUCERS.headMoved
-
-for _, type in ipairs(notes.EVENTS) do
-  REDUCERS[type] = function(self, event)
-    self:append(notes.of_event(event))
-  end
-end
-
-function REDUCERS.titleChanged(self, event)
-  self.title = event.title
-  self.blocks[1].title = event.title
-  self:mark(1, 0)
-end
-
-function REDUCERS.promptQueued(self, event)
-  self:enqueue(event.itemId, event.content)
-end
-
-function REDUCERS.promptDequeued(self, event)
+---@package
+---@param item_id string
+function Conversation:dequeue(item_id)
   for index, item in ipairs(self.queue) do
-    if item.id == event.itemId then
+    if item.id == item_id then
       table.remove(self.queue, index)
       break
     end
   end
   self.touched = true
-end
-
-function REDUCERS.userMessageReceived(self, event)
-  self:replace_live({})
-  self:take_prompt(event.content)
-end
-
-function REDUCERS.turnStarted(self, _, envelope)
-  self.turn_id = envelope.turnId
-end
-
-function REDUCERS.turnFinished(self, event)
-  self.turn_id = nil
-  self:replace_live({})
-  self:append(blocks.turn_end(event))
-end
-
-function REDUCERS.answerStarted(self, event)
-  if event.messageId ~= self.live_id then
-    self:replace_live({})
-    self.live_id = event.messageId
-  end
-end
-
-function REDUCERS.partStarted(self, event)
-  if event.messageId == self.live_id then
-    self:start_part(event.part)
-  end
-end
-
-function REDUCERS.partDelta(self, event)
-  return self:apply_delta(event)
-end
-
-function REDUCERS.answerFinished(self, event)
-  self:replace_live(blocks.of_answer(event, self.parts))
-end
-
-function REDUCERS.approvalRequested(self, event)
-  local approval = event.approval
-  self:update_call(approval.callId, { status = "waiting", approval = approval })
-end
-
-function REDUCERS.approvalAnswered(self, event)
-  self:update_call(event.callId, { status = "ready", decision = event.decision }, "approval")
-end
-
-function REDUCERS.toolCallStarted(self, event)
-  local changes = { status = "running", invocation = event.invocation, decision = event.decision }
-  self:update_call(event.callId, changes, "approval")
-end
-
-function REDUCERS.toolCallProgressed(self, event)
-  self:update_call(event.callId, { progress = event.text })
-end
-
-function REDUCERS.toolCallFinished(self, event)
-  self:update_call(event.callId, {
-    status = "finished",
-    outcome = event.outcome,
-    summary = event.summary,
-    changes = event.changes,
-    decision = event.decision,
-  }, "approval")
 end
 
 return M

@@ -1,5 +1,6 @@
 ---Conversations in buffers: `agentls://session/<id>`.
 local config = require("agentls.config")
+local folds = require("agentls.folds")
 local highlights = require("agentls.highlights")
 local sessions = require("agentls.sessions")
 
@@ -18,9 +19,13 @@ local WINDOW_OPTIONS = {
   "norelativenumber",
   "nospell",
   "nolist",
-  "nofoldenable",
+  "foldenable",
+  "foldmethod=manual",
+  "foldcolumn=0",
+  "winhighlight=Folded:AgentlsNote",
+  "foldtext=v:lua.require'agentls.folds'.text()",
   "signcolumn=no",
-  "statusline=%{v:lua.require'agentls'.statusline()}%<%=%l/%L",
+  "statusline=%<%{v:lua.require'agentls'.statusline()}%=\\ %P",
 }
 
 ---Watch the sessions. Called once.
@@ -64,12 +69,8 @@ end
 ---@param call_id string
 ---@return fun() restore Goes back to the end, if the window was there.
 function M.reveal(session, call_id)
-  local buffer = M.buffer(session)
-  M.flush(session)
-  if vim.fn.bufwinid(buffer) == -1 then
-    M.open(session, false)
-  end
-  local window = vim.fn.bufwinid(buffer)
+  local window = M.window(session)
+  local buffer = vim.api.nvim_win_get_buf(window)
   local was_at_end = vim.tbl_contains(M.windows_at_end(buffer), window)
   local row = session.conversation:row_of(call_id)
   if row then
@@ -85,6 +86,27 @@ function M.reveal(session, call_id)
   end
 end
 
+---Return a window that shows a session, opened where there is none.
+---@param session agentls.Session
+---@return integer
+function M.window(session)
+  local buffer = M.buffer(session)
+  M.flush(session)
+  if vim.fn.bufwinid(buffer) == -1 then
+    M.open(session, false)
+  end
+  return vim.fn.bufwinid(buffer)
+end
+
+---Show a session in a window that has shown something in its place.
+---@param session agentls.Session
+---@param window integer
+function M.put_back(session, window)
+  vim.api.nvim_win_set_buf(window, M.buffer(session))
+  M.dress(window)
+  M.go_to_end(window)
+end
+
 ---Return the name of a session's buffer.
 ---@param id string
 ---@return string
@@ -98,7 +120,7 @@ end
 function M.open_window(buffer)
   for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
     local shown = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(window))
-    if vim.startswith(shown, PREFIX) then
+    if vim.startswith(shown, PREFIX) or vim.startswith(shown, "agentls://plan/") then
       vim.api.nvim_win_set_buf(window, buffer)
       M.dress(window)
       return window
@@ -122,6 +144,9 @@ function M.dress(window)
     for _, option in ipairs(WINDOW_OPTIONS) do
       vim.cmd("setlocal " .. option)
     end
+    local characters = vim.o.fillchars == "" and "fold: " or vim.o.fillchars .. ",fold: "
+    vim.cmd("setlocal fillchars=" .. vim.fn.escape(characters, " \\|"))
+    folds.renew()
   end)
 end
 
@@ -212,6 +237,7 @@ function M.flush(session)
   for _, mark in ipairs(patch.marks) do
     highlights.line(buffer, mark.row, mark.group)
   end
+  folds.add(buffer, patch.first, patch.folds)
   for _, window in ipairs(followers) do
     M.go_to_end(window)
   end

@@ -9,7 +9,11 @@ local M = {}
 ---Follow the server and the editor. Called once.
 function M.follow()
   connection.on_start(M.attach_all)
-  sessions.on_files(M.read_again)
+  sessions.on_event(function(_, envelope)
+    if #(envelope.event.changes or {}) > 0 then
+      M.read_again(envelope.event.changes)
+    end
+  end)
   local group = vim.api.nvim_create_augroup("agentls_documents", { clear = true })
   vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "FileType" }, {
     group = group,

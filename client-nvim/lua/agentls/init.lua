@@ -2,8 +2,7 @@
 local config = require("agentls.config")
 local connection = require("agentls.connection")
 local notices = require("agentls.notices")
-local plain_text = require("agentls.plain_text")
-local protocol = require("agentls.protocol")
+local requests = require("agentls.requests")
 local sessions = require("agentls.sessions")
 local statusline = require("agentls.statusline")
 
@@ -21,53 +20,67 @@ function M.setup(options)
   end
 end
 
----Describe model, mode and activity in a line.
+---Describe model, mode, activity, tasks, the window's use and the cost in a line.
 ---@return string
 function M.statusline()
   local session = sessions.current()
-  return statusline.text(connection.phase(), connection.exit_code(), session and session.slices)
+  local slices = session and session.slices
+  return statusline.text(connection.phase(), connection.exit_code(), slices, os.time())
 end
 
----Send a prompt and show the conversation; without a text, ask for one.
+---Send a prompt and show the conversation; without a text, let one be written. While a turn runs it
+---waits for that turn's end, or steers it.
 ---@param text string|nil
-function M.prompt(text)
+---@param options {steer: boolean|nil}|nil
+function M.prompt(text, options)
   if not text or vim.trim(text) == "" then
     return M.ask()
   end
   M.wire()
-  sessions.prompt(text, function(err, session, queued)
+  local attachments = require("agentls.attachments")
+  local taken = attachments.take()
+  local steer = options ~= nil and options.steer or false
+  local is_running = M.is_running()
+  requests.prompt(text, { steer = steer, attachments = taken }, function(err, session, queued)
+    if err then
+      attachments.put_back(taken)
+    end
     if session then
       require("agentls.conversation_view").open(session, false)
     end
-    if not M.failed(err) and queued then
+    if not notices.failed(err) and queued and not (steer and is_running) then
       notices.info("another turn is running; the prompt waits for it")
     end
   end)
 end
 
----Ask for a prompt, and send it.
+---Steer the turn that runs: the agent reads the text before it asks the model next. Where none runs
+---it is a prompt like any other.
+---@param text string
+function M.steer(text)
+  M.prompt(text, { steer = true })
+end
+
+---Let a prompt be written, and sent.
 function M.ask()
-  vim.ui.input({ prompt = "Agent: " }, function(text)
-    if text and vim.trim(text) ~= "" then
-      M.prompt(text)
-    end
-  end)
+  M.wire()
+  require("agentls.prompt_window").open()
 end
 
 ---Stop the turn that runs.
 function M.cancel()
   M.wire()
-  sessions.cancel(function(err, cancelled)
-    if not M.failed(err) and not cancelled then
+  requests.cancel(function(err, cancelled)
+    if not notices.failed(err) and not cancelled then
       notices.info("no turn is running")
     end
   end)
 end
 
----Ask about every approval that waits.
+---Ask about every approval and every question that waits.
 function M.approve()
   M.wire()
-  require("agentls.approval_dialog").ask_again()
+  require("agentls.dialogs").ask_again()
 end
 
 ---Choose the model of the current session; without a name, from a list.
@@ -75,19 +88,9 @@ end
 function M.model(name)
   M.wire()
   if name and name ~= "" then
-    return sessions.set_model(name, M.failed)
+    return requests.set_model(name, notices.failed)
   end
-  sessions.list_models(function(err, models)
-    if M.failed(err) then
-      return
-    end
-    local options = { prompt = "Model", format_item = M.describe_model }
-    vim.ui.select(models, options, function(model)
-      if model then
-        sessions.set_model(model.id, M.failed)
-      end
-    end)
-  end)
+  require("agentls.choices").model()
 end
 
 ---Choose the permission mode of the current session; without a name, from a list.
@@ -95,32 +98,78 @@ end
 function M.mode(mode)
   M.wire()
   if mode and mode ~= "" then
-    return sessions.set_mode(mode, M.failed)
+    return requests.set_mode(mode, notices.failed)
   end
-  vim.ui.select(protocol.MODES, { prompt = "Permission mode" }, function(chosen)
-    if chosen then
-      sessions.set_mode(chosen, M.failed)
-    end
-  end)
+  require("agentls.choices").mode()
+end
+
+---Turn fast mode on or off, or to what it is not.
+---@param enabled boolean|nil
+function M.fast(enabled)
+  M.wire()
+  require("agentls.room").fast(enabled)
+end
+
+---Put a summary in the place of the conversation so far.
+---@param instructions string|nil What the summary should heed.
+function M.compact(instructions)
+  M.wire()
+  local words = instructions and vim.trim(instructions) or ""
+  require("agentls.room").compact(words ~= "" and words or nil)
+end
+
+---Begin the conversation anew in the same session.
+function M.clear()
+  M.wire()
+  require("agentls.room").clear()
+end
+
+---Take back the last clear, or the last rewind.
+function M.redo()
+  M.wire()
+  require("agentls.room").redo()
+end
+
+---Show the prompts that wait; one can be taken out.
+function M.queue()
+  M.wire()
+  require("agentls.queue_menu").open()
+end
+
+---Show the tasks in the background; their output can be read, and they can be stopped.
+function M.tasks()
+  M.wire()
+  require("agentls.task_menu").open()
+end
+
+---Let a picture or a PDF go with the next prompt.
+---@param path string
+function M.attach(path)
+  require("agentls.attachments").add(path)
+end
+
+---Let no file go with the next prompt.
+function M.detach()
+  require("agentls.attachments").drop()
+end
+
+---Mention the current file, or lines of it, in a prompt, and write on.
+---@param first integer|nil From 1.
+---@param last integer|nil
+function M.mention(first, last)
+  M.wire()
+  local path = vim.api.nvim_buf_get_name(0)
+  if path == "" or vim.bo.buftype ~= "" then
+    return notices.error("this window shows no file that could be mentioned")
+  end
+  local relative = require("agentls.mention_completion").relative(path)
+  require("agentls.prompt_window").open(require("agentls.mention").of(relative, first, last) .. " ")
 end
 
 ---Choose a saved session and open it.
 function M.sessions()
   M.wire()
-  sessions.list(function(err, saved)
-    if M.failed(err) then
-      return
-    end
-    if #saved == 0 then
-      return notices.info("no session is saved here")
-    end
-    local options = { prompt = "Session", format_item = M.describe_session }
-    vim.ui.select(saved, options, function(session)
-      if session then
-        M.load(session.id)
-      end
-    end)
-  end)
+  require("agentls.choices").session(M.load)
 end
 
 ---Open a saved session.
@@ -161,42 +210,31 @@ function M.stop()
 end
 
 ---@private
----@param session agentls.SessionSummary
----@return string
-function M.describe_session(session)
-  local title = session.title or session.lastPrompt or "no prompt yet"
-  local when = plain_text.local_time(session.updatedAt)
-  local count = session.messageCount
-  local text = "%s  %s  (%d message%s)"
-  return text:format(when, (title:gsub("%s+", " ")), count, count == 1 and "" or "s")
-end
-
----@private
----@param model {id: string, displayName: string, available: boolean}
----@return string
-function M.describe_model(model)
-  local text = ("%s (%s)"):format(model.displayName, model.id)
-  return model.available and text or text .. ", needs a key"
+---@return boolean
+function M.is_running()
+  local session = sessions.current()
+  return session ~= nil and session.conversation.turn_id ~= nil
 end
 
 ---@private
 ---@param err agentls.Error|nil
 ---@param session agentls.Session|nil
 function M.show(err, session)
-  if not M.failed(err) then
+  if not notices.failed(err) then
     require("agentls.conversation_view").open(session, true)
   end
 end
 
----Tell the user of a failure they have not seen.
+---Show what is asked about; what is returned undoes that.
 ---@private
----@param err agentls.Error|nil
----@return boolean
-function M.failed(err)
-  if err and not err.told then
-    notices.error(err.message)
+---@param entry agentls.Waiting
+---@return fun(is_settled: boolean)
+function M.reveal(entry)
+  local approval = entry.approval
+  if approval and approval.toolName == require("agentls.tool_line").PLAN_TOOL then
+    return require("agentls.plan_view").open(entry)
   end
-  return err ~= nil
+  return require("agentls.conversation_view").reveal(sessions.get(entry.session_id), entry.call_id)
 end
 
 ---Connect the views to what they show. Does so once.
@@ -208,13 +246,19 @@ function M.wire()
   wired = true
   require("agentls.highlights").define()
   sessions.follow()
-  require("agentls.app_notices").follow()
-  require("agentls.conversation_view").follow()
-  require("agentls.todos_view").follow()
-  require("agentls.approval_dialog").follow(function(session_id, call_id)
-    return require("agentls.conversation_view").reveal(sessions.get(session_id), call_id)
-  end)
-  require("agentls.documents").follow()
+  for _, name in ipairs({
+    "app_notices",
+    "conversation_view",
+    "countdown",
+    "documents",
+    "event_log",
+    "room",
+    "task_menu",
+    "todos_view",
+  }) do
+    require("agentls." .. name).follow()
+  end
+  require("agentls.dialogs").follow(M.reveal)
   sessions.on_change(function(_, what)
     if what == "slices" then
       vim.cmd("redrawstatus!")

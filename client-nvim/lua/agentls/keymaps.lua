@@ -8,6 +8,7 @@ local KEYS = {
   { key = "a", action = "approve", what = "answer approvals" },
   { key = "<C-c>", action = "cancel", what = "stop the turn" },
   { key = "t", action = "toggle_todos", what = "show or hide the plan" },
+  { key = "T", action = "tasks", what = "tasks in the background" },
   { key = "q", action = "close", what = "close this window" },
 }
 
@@ -18,6 +19,9 @@ function M.map(buffer)
       require("agentls")[entry.action]()
     end, { buffer = buffer, nowait = true, silent = true, desc = "agentls: " .. entry.what })
   end
+  vim.keymap.set("n", "<Tab>", function()
+    require("agentls.folds").toggle()
+  end, { buffer = buffer, silent = true, desc = "agentls: open or close a fold" })
 end
 
 return M

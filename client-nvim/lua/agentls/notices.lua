@@ -16,6 +16,16 @@ function M.error(text)
   vim.notify("agentls: " .. text, vim.log.levels.ERROR, { title = "agentls" })
 end
 
+---Tell the user of a failure they have not seen.
+---@param err agentls.Error|nil
+---@return boolean failed
+function M.failed(err)
+  if err and not err.told then
+    M.error(err.message)
+  end
+  return err ~= nil
+end
+
 ---Show a notice of the server's, at its level.
 ---@param level "info"|"warning"|"error"
 ---@param text string

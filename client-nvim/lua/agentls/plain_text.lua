@@ -60,20 +60,6 @@ function M.duration(milliseconds)
   return ("%d min %02d s"):format(math.floor(seconds / 60), math.floor(seconds % 60))
 end
 
----Say when something was, by the clock of this machine.
----@param timestamp string UTC, ISO 8601.
----@return string
-function M.local_time(timestamp)
-  local year, month, day, hour, minute = timestamp:match("^(%d+)-(%d+)-(%d+)T(%d+):(%d+)")
-  if not year then
-    return timestamp
-  end
-  local utc = { year = year, month = month, day = day, hour = hour, min = minute, isdst = false }
-  local moment = os.time(utc)
-  local ahead = os.difftime(moment, os.time(os.date("!*t", moment)))
-  return os.date("%Y-%m-%d %H:%M", moment + ahead)
-end
-
 ---Put a text between code fences that it cannot close.
 ---@param lines string[]
 ---@param language string

@@ -7,6 +7,7 @@
 ---@field sessionId string
 ---@field chatId string
 ---@field turnId string|nil
+---@field at string
 ---@field event agentls.Event
 
 ---@class agentls.Event
@@ -24,6 +25,7 @@
 ---@field id string
 ---@field kind "allowOnce"|"allowSession"|"deny"
 ---@field label string
+---@field mode string|nil The mode that holds after this answer, where it changes it.
 
 ---@class agentls.Approval
 ---@field callId string
@@ -32,6 +34,24 @@
 ---@field detail string
 ---@field reason string
 ---@field options agentls.ApprovalOption[]
+
+---@class agentls.QuestionOption
+---@field label string
+---@field description string
+
+---@class agentls.Question
+---@field question string
+---@field header string
+---@field options agentls.QuestionOption[]
+---@field multiSelect boolean
+
+---@class agentls.Questions
+---@field callId string
+---@field questions agentls.Question[]
+
+---@class agentls.QuestionAnswer
+---@field selected string[]
+---@field other string|nil
 
 ---@class agentls.Decision
 ---@field behaviour "allow"|"deny"
@@ -52,6 +72,8 @@
 ---@field status "streaming"|"ready"|"waiting"|"running"|"finished"
 ---@field approval agentls.Approval|nil
 ---@field decision agentls.Decision|nil
+---@field questions agentls.Questions|nil
+---@field answers agentls.QuestionAnswer[]|nil
 ---@field progress string|nil
 ---@field outcome "ok"|"error"|"denied"|"cancelled"|nil
 ---@field summary string|nil
@@ -66,18 +88,91 @@
 ---@field kind string
 ---@field message string
 
+---@class agentls.ContentBlock A text, a picture, a document or a file, by its `type`.
+---@field type string
+---@field [string] any
+
+---@class agentls.QueuedPrompt
+---@field id string
+---@field content agentls.ContentBlock[]
+---@field delivery "queue"|"steer"
+---@field kind "prompt"|"compact"
+
+---@class agentls.RetryWait
+---@field cause string
+---@field error agentls.ErrorInfo
+---@field attempt integer How many tries have failed.
+---@field maxAttempts integer
+---@field resumesAt string
+---@field parked boolean
+
+---@class agentls.Usage
+---@field costNanoUsd integer
+---@field unpricedResponses integer
+
+---@class agentls.UsageTotals
+---@field total agentls.Usage
+
+---@class agentls.ContextUse
+---@field usedTokens integer|nil
+---@field window integer|nil
+---@field compacting string|nil Why a summary is being written.
+---@field compactionFailures integer
+
+---@class agentls.Gates
+---@field fastModel string|nil
+
+---@class agentls.ModelChoice
+---@field session string|nil
+---@field default string|nil
+---@field fast string|nil Answers in place of both while fast mode is on.
+
+---@class agentls.Task
+---@field id string
+---@field kind string
+---@field description string
+---@field command string|nil
+---@field status "pending"|"running"|"completed"|"failed"|"killed"
+---@field startedAt string|nil
+---@field endedAt string|nil
+---@field exitCode integer|nil
+---@field reason string|nil
+---@field outputPath string|nil
+---@field outputBytes integer
+
+---@class agentls.TaskOutput
+---@field text string
+---@field nextOffset integer
+---@field size integer
+---@field finished boolean
+
+---@class agentls.Attachment
+---@field path string
+
+---@class agentls.CacheMissed
+---@field cause string
+---@field expectedTokens integer
+---@field readTokens integer
+
 ---@class agentls.Activity
 ---@field status "idle"|"running"|"waiting"|"error"
 ---@field label string
 ---@field turnId string|nil
 ---@field error agentls.ErrorInfo|nil
+---@field retry agentls.RetryWait|nil
 
 ---@class agentls.Slices The parts of a session that a view shows.
----@field model {session: string|nil, default: string|nil}|nil
+---@field model agentls.ModelChoice|nil
 ---@field permissions {mode: string}|nil
 ---@field todos agentls.Todo[]|nil
 ---@field activity agentls.Activity|nil
 ---@field approvals agentls.Approval[]|nil
+---@field questions agentls.Questions[]|nil
+---@field queue agentls.QueuedPrompt[]|nil
+---@field tasks agentls.Task[]|nil
+---@field usage agentls.UsageTotals|nil
+---@field context agentls.ContextUse|nil
+---@field gates agentls.Gates|nil
 ---@field title string|nil
 
 ---@class agentls.Snapshot
@@ -110,10 +205,18 @@ M.SESSION_NEW = "agent/session/new"
 M.SESSION_LOAD = "agent/session/load"
 M.SESSION_LIST = "agent/session/list"
 M.SESSION_PROMPT = "agent/session/prompt"
+M.SESSION_COMPACT = "agent/session/compact"
+M.SESSION_CLEAR = "agent/session/clear"
+M.SESSION_REDO = "agent/session/redo"
 M.TURN_CANCEL = "agent/turn/cancel"
 M.APPROVAL_ANSWER = "agent/approval/answer"
+M.QUESTION_ANSWER = "agent/question/answer"
+M.QUEUE_REMOVE = "agent/queue/remove"
+M.TASK_OUTPUT = "agent/task/output"
+M.TASK_STOP = "agent/task/stop"
 M.MODEL_LIST = "agent/model/list"
 M.MODEL_SET = "agent/model/set"
+M.FAST_MODE_SET = "agent/fastMode/set"
 M.MODE_SET = "agent/mode/set"
 M.STATE_GET = "agent/state/get"
 
@@ -129,6 +232,9 @@ M.PASSING = {
   partStarted = true,
   partDelta = true,
   toolCallProgressed = true,
+  answerStalled = true,
+  taskProgressed = true,
+  gatesChanged = true,
   storageFailed = true,
   storageRecovered = true,
   accessChanged = true,

@@ -23,8 +23,8 @@ local known = {}
 local current = nil
 ---@type (fun(session: agentls.Session, what: "conversation"|"slices"|"replaced"))[]
 local listeners = {}
----@type (fun(changes: agentls.FileChange[]))[]
-local file_listeners = {}
+---@type (fun(session: agentls.Session, envelope: agentls.Envelope))[]
+local event_listeners = {}
 ---@type agentls.SessionCallback[]
 local waiting = {}
 
@@ -49,10 +49,10 @@ function M.on_change(listener)
   table.insert(listeners, listener)
 end
 
----Call `listener` after every tool call that changed files.
----@param listener fun(changes: agentls.FileChange[])
-function M.on_files(listener)
-  table.insert(file_listeners, listener)
+---Call `listener` after every event of a session.
+---@param listener fun(session: agentls.Session, envelope: agentls.Envelope)
+function M.on_event(listener)
+  table.insert(event_listeners, listener)
 end
 
 ---@return agentls.Session|nil
@@ -82,12 +82,16 @@ end
 ---@param id string
 ---@param callback agentls.SessionCallback
 function M.load(id, callback)
-  connection.request(protocol.SESSION_LOAD, { sessionId = id, ifInUse = "follow" }, function(err, result)
-    if err then
-      return callback(err)
+  connection.request(
+    protocol.SESSION_LOAD,
+    { sessionId = id, ifInUse = "follow" },
+    function(err, result)
+      if err then
+        return callback(err)
+      end
+      callback(nil, M.adopt(id, result.snapshot))
     end
-    callback(nil, M.adopt(id, result.snapshot))
-  end)
+  )
 end
 
 ---Return the current session, loaded again where the server has ended since, begun where none is.
@@ -117,80 +121,11 @@ function M.ensure(callback)
   M.new(settle)
 end
 
----Send a prompt to the current session.
----@param text string
----@param callback fun(err: agentls.Error|nil, session: agentls.Session|nil, queued: boolean|nil)
-function M.prompt(text, callback)
-  M.ensure(function(err, session)
-    if err then
-      return callback(err)
-    end
-    local params = { sessionId = session.id, text = text }
-    connection.request(protocol.SESSION_PROMPT, params, function(refused, result)
-      callback(refused, session, result and result.queued)
-    end)
-  end)
-end
-
----Stop the turn that runs in the current session.
----@param callback fun(err: agentls.Error|nil, cancelled: boolean)
-function M.cancel(callback)
-  local activity = current and current.slices.activity
-  local turn_id = activity and activity.turnId or (current and current.conversation.turn_id)
-  if not turn_id or current.stale then
-    return callback(nil, false)
-  end
-  local params = { sessionId = current.id, turnId = turn_id }
-  connection.request(protocol.TURN_CANCEL, params, function(err, result)
-    callback(err, result ~= nil and result.cancelled)
-  end)
-end
-
 ---@param callback fun(err: agentls.Error|nil, sessions: agentls.SessionSummary[]|nil)
 function M.list(callback)
   connection.request(protocol.SESSION_LIST, {}, function(err, result)
     callback(err, result and result.sessions)
   end)
-end
-
----@param callback fun(err: agentls.Error|nil, models: table[]|nil)
-function M.list_models(callback)
-  connection.request(protocol.MODEL_LIST, {}, function(err, result)
-    callback(err, result and result.models)
-  end)
-end
-
----@param model string
----@param callback agentls.Callback
-function M.set_model(model, callback)
-  M.ensure(function(err, session)
-    if err then
-      return callback(err)
-    end
-    connection.request(protocol.MODEL_SET, { sessionId = session.id, model = model }, callback)
-  end)
-end
-
----@param mode string
----@param callback agentls.Callback
-function M.set_mode(mode, callback)
-  M.ensure(function(err, session)
-    if err then
-      return callback(err)
-    end
-    connection.request(protocol.MODE_SET, { sessionId = session.id, mode = mode }, callback)
-  end)
-end
-
----Answer an approval; the first answer of any editor wins.
----@param session_id string
----@param call_id string
----@param option_id string
----@param reason string|nil
----@param callback agentls.Callback
-function M.answer(session_id, call_id, option_id, reason, callback)
-  local params = { sessionId = session_id, callId = call_id, optionId = option_id, reason = reason }
-  connection.request(protocol.APPROVAL_ANSWER, params, callback)
 end
 
 ---@private
@@ -229,10 +164,8 @@ function M.take_event(params)
     return M.reload(session)
   end
   M.announce(session, "conversation")
-  if envelope.event.changes and #envelope.event.changes > 0 then
-    for _, listener in ipairs(file_listeners) do
-      listener(envelope.event.changes)
-    end
+  for _, listener in ipairs(event_listeners) do
+    listener(session, envelope)
   end
 end
 

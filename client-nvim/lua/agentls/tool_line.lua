@@ -1,11 +1,14 @@
 ---A tool call as the conversation shows it: one line, and what there is to see while it waits for
----an approval. Pure: knows nothing of the editor.
+---an answer. Pure: knows nothing of the editor.
 local plain_text = require("agentls.plain_text")
+local question_text = require("agentls.question_text")
 
 local M = {}
 
 local LIMIT = 160
 local DETAIL_LINES = 60
+
+M.PLAN_TOOL = "ExitPlanMode"
 
 local MARKS = {
   streaming = "○",
@@ -33,15 +36,33 @@ local GROUPS = {
 }
 
 ---@param call agentls.ToolCall
----@return string[] lines
----@return string group The highlight of the first line.
+---@return agentls.Look
 function M.render(call)
   local state = M.state(call)
   local lines = { ("%s %s … %s"):format(MARKS[state], M.subject(call), M.outcome(call, state)) }
+  local look = { lines = lines, group = GROUPS[state], marked = 1 }
   if state == "waiting" and call.approval then
     vim.list_extend(lines, M.approval(call.approval))
+  elseif state == "waiting" and call.questions then
+    vim.list_extend(lines, question_text.asked(call.questions))
+  elseif state == "ok" and call.questions then
+    vim.list_extend(lines, question_text.answered(call.questions, call.answers))
+  elseif state == "ok" and call.name == M.PLAN_TOOL and M.plan(call) then
+    look.fold = 2
+    vim.list_extend(lines, M.plan(call))
   end
-  return lines, GROUPS[state]
+  return look
+end
+
+---Return the plan that was agreed to, under a line that says so.
+---@param call agentls.ToolCall
+---@return string[]|nil
+function M.plan(call)
+  local plan = type(call.input) == "table" and call.input.plan
+  if type(plan) ~= "string" then
+    return nil
+  end
+  return vim.list_extend({ "The plan" }, plain_text.lines(vim.trim(plan)))
 end
 
 ---@param call agentls.ToolCall
@@ -60,6 +81,9 @@ function M.subject(call)
   local what = DID_RUN[call.outcome] and call.summary or nil
   if not what and call.status == "waiting" and call.approval then
     what = call.approval.title
+  end
+  if not what and call.questions then
+    what = question_text.headers(call.questions)
   end
   if not what and call.invocation ~= call.name then
     what = call.invocation
@@ -95,7 +119,7 @@ function M.outcome(call, state)
     return "being written"
   end
   if state == "waiting" then
-    return "waiting for approval"
+    return call.questions and "waiting for your answer" or "waiting for approval"
   end
   if state == "running" and call.progress then
     local last = call.progress:gsub("%s+$", ""):match("[^\n]*$")
@@ -117,7 +141,7 @@ function M.approval(approval)
   end
   local lines = {}
   if approval.detail ~= "" then
-    lines = plain_text.fenced(detail, M.language(approval.detail))
+    lines = plain_text.fenced(detail, M.language(approval))
   end
   if hidden > 0 then
     lines[#lines + 1] = ("%d more lines are not shown"):format(hidden)
@@ -126,9 +150,13 @@ function M.approval(approval)
   return lines
 end
 
----@param detail string
+---@param approval agentls.Approval
 ---@return string
-function M.language(detail)
+function M.language(approval)
+  if approval.toolName == M.PLAN_TOOL then
+    return "markdown"
+  end
+  local detail = approval.detail
   local is_diff = detail:find("^%-%-%- ") or detail:find("\n@@ ") or detail:find("^@@ ")
   return is_diff and "diff" or ""
 end

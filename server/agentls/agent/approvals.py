@@ -10,13 +10,17 @@ from agentls.protocol.session_state import Rule, SessionState
 from agentls.protocol.tool_calls import Approval, ApprovalOption, Decision, ToolCall
 from agentls.state.event_store import timestamp
 from agentls.tools.paths import absolute
+from agentls.tools.plan import EnterPlanMode
 from agentls.tools.tool import Tool, ToolContext
 
 
 def judge(
     tool: Tool[Any], arguments: Any, state: SessionState, surroundings: Surroundings
 ) -> Verdict:
-    """Return what the mode, the settings' rules and the session's rules say of a call."""
+    """Return what the mode, the settings' rules and the session's rules say of a call.
+
+    Plan mode is not entered where nobody could agree to a plan: there would be no way out of it.
+    """
     facts = CallFacts(
         tool_name=tool.name,
         read_only=tool.read_only,
@@ -28,7 +32,12 @@ def judge(
         filters_reads=tool.filters_reads,
         protected=surroundings.protected,
     )
-    return decide(facts, state.permissions.mode, _rules(state, surroundings))
+    mode = state.permissions.mode
+    verdict = decide(facts, mode, _rules(state, surroundings))
+    enters = tool.name == EnterPlanMode.name and mode != "plan" and verdict.behaviour == "allow"
+    if enters and not surroundings.host.can_ask():
+        return Verdict("deny", "host", _NOBODY_AGREES)
+    return verdict
 
 
 def must_not_see(state: SessionState, surroundings: Surroundings) -> Callable[[Path], bool]:
@@ -45,24 +54,13 @@ async def question(
     surroundings: Surroundings,
 ) -> Approval:
     """Return what a person is asked about a call."""
-    options = [ApprovalOption(id="allow", kind="allowOnce", label="Allow")]
-    if verdict.session_rule:
-        options.append(
-            ApprovalOption(
-                id="allowSession",
-                kind="allowSession",
-                label="Allow for this session",
-                rule=verdict.session_rule,
-            )
-        )
-    options.append(ApprovalOption(id="deny", kind="deny", label="Deny"))
     return Approval(
         call_id=call.id,
         tool_name=tool.name,
         title=tool.wish(arguments),
         detail=await tool.preview(arguments, context),
         reason=verdict.reason,
-        options=tuple(options),
+        options=tool.approval_options(arguments) or _options(verdict),
         requested_at=timestamp(surroundings.clock()),
     )
 
@@ -85,6 +83,26 @@ def nobody_to_ask(reason: str) -> Decision:
         decided_by="host",
         reason=f"{reason} It needs an approval, and nobody is there to give one.".strip(),
     )
+
+
+_NOBODY_AGREES = (
+    "Nobody is there who could agree to a plan. Go on without plan mode, and say what you did and"
+    " why."
+)
+
+
+def _options(verdict: Verdict) -> tuple[ApprovalOption, ...]:
+    allow = ApprovalOption(id="allow", kind="allowOnce", label="Allow")
+    deny = ApprovalOption(id="deny", kind="deny", label="Deny")
+    if not verdict.session_rule:
+        return (allow, deny)
+    for_session = ApprovalOption(
+        id="allowSession",
+        kind="allowSession",
+        label="Allow for this session",
+        rule=verdict.session_rule,
+    )
+    return (allow, for_session, deny)
 
 
 def _rules(state: SessionState, surroundings: Surroundings) -> tuple[Rule, ...]:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import orjson
 from pydantic import ValidationError
@@ -112,7 +112,7 @@ class AnswerAssembler:
         self._end()
         return self._answer(parent, tuple(self._parts), self._stop_reason)
 
-    def cut(self, parent: str | None) -> AnswerFinished | None:
+    def cut(self, parent: str | None, reason: Literal["cancelled", "cut"]) -> AnswerFinished | None:
         """Return what there is of an answer that ends here; None where nothing can be kept.
 
         Tool calls are left out: none of them has run, and an unfinished one cannot be told apart.
@@ -121,7 +121,18 @@ class AnswerAssembler:
         kept = tuple(part for part in self._parts if not isinstance(part, ToolCallPart))
         if not any(isinstance(part, TextPart) and part.text for part in kept):
             return None
-        return self._answer(parent, kept, "cancelled")
+        return self._answer(parent, kept, reason)
+
+    def whole_parts(self, parent: str | None) -> AnswerFinished | None:
+        """Return the parts that are complete of an answer that broke off, its tool calls too.
+
+        None where there is no text and no call among them: the answer is then asked for anew.
+        """
+        self._stop_sending()
+        self._open = None
+        if not any(isinstance(part, TextPart | ToolCallPart) for part in self._parts):
+            return None
+        return self._answer(parent, tuple(self._parts), "cut")
 
     @property
     def response_id(self) -> str:
@@ -184,10 +195,13 @@ class AnswerAssembler:
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(JOIN_SECONDS, self._send)
 
-    def _send(self) -> None:
+    def _stop_sending(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _send(self) -> None:
+        self._stop_sending()
         if not self._unsent or self._open is None:
             return
         text = "".join(self._unsent)

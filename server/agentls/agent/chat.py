@@ -8,18 +8,20 @@ from agentls.agent.file_history import FileHistory
 from agentls.agent.surroundings import Surroundings
 from agentls.context.system_prompt import system_prompt
 from agentls.errors import LogNotWritten
+from agentls.llm.cache_watch import CacheWatch
 from agentls.llm.normalise import Conversation
 from agentls.protocol.content import ToolCallPart
 from agentls.protocol.events.conversation import (
     AnswerFinished,
+    PromptDequeued,
     TagChanged,
     TitleChanged,
     ToolCallFinished,
     ToolResultIgnored,
     TurnFinished,
 )
-from agentls.protocol.events.envelope import Envelope, Origin, SessionEvents
-from agentls.protocol.events.kinds import EphemeralEvent
+from agentls.protocol.events.envelope import MAIN_CHAT, Envelope, Origin, SessionEvents
+from agentls.protocol.events.kinds import EphemeralEvent, MessageEvent
 from agentls.protocol.session_state import SessionState
 from agentls.sessions.loaded import LoadedSession
 from agentls.sessions.store import SessionLog
@@ -39,21 +41,29 @@ class Chat:
         log: SessionLog | None,
         surroundings: Surroundings,
         effects: MomentListener,
+        *,
+        chat_id: str = MAIN_CHAT,
     ) -> None:
         """Go on from `loaded`; `log` is None where another process writes it."""
+        self.id = chat_id
+        """`main`, or that of an agent's conversation."""
         self._log = log
         self._surroundings = surroundings
         self._effects = effects
         self._store = EventStore(
-            loaded.state, loaded.seq, hook=self._keep, clock=surroundings.clock
+            loaded.state, loaded.seq, hook=self._keep, clock=surroundings.clock, chat_id=chat_id
         )
         self._call_ids = set(loaded.call_ids)
         self._turn_ids = set(loaded.turn_ids)
         self._system: str | None = None
+        self._seqs: dict[str, int] = {}
+        """By message, the number of its event, for those that were heard here."""
         self.files = FileHistory(surroundings, loaded.state.meta.id, self._files_read)
         """What the calls do to files."""
         self.conversation = Conversation()
         """Turns the history into what the API takes."""
+        self.cache_watch = CacheWatch()
+        """Notices when the server's prompt cache was missed."""
 
     @property
     def state(self) -> SessionState:
@@ -133,10 +143,11 @@ class Chat:
             await self.flush()
             await self._log.aclose()
 
-    def system_prompt(self) -> str:
-        """Return the system prompt, the same for as long as the chat is open."""
+    async def system_prompt(self) -> str:
+        """Return the system prompt, the same until `renew_system_prompt` is called."""
         if self._system is None:
             meta, around = self.state.meta, self._surroundings
+            instructions = await asyncio.to_thread(around.instructions)
             self._system = system_prompt(
                 around.cwd,
                 around.roots,
@@ -145,8 +156,30 @@ class Chat:
                 git_branch=meta.git_branch,
                 date=around.clock().date().isoformat(),
                 settings=around.prompt,
+                instructions=instructions,
             )
         return self._system
+
+    @property
+    def known_system_prompt(self) -> str:
+        """The system prompt as far as it has been made; empty where it has not."""
+        return self._system or ""
+
+    def renew_system_prompt(self) -> None:
+        """Have the instructions read anew, where what is cached of them is void anyway."""
+        self._system = None
+
+    async def seq_of(self, message_id: str) -> int | None:
+        """Return the number of a message's event, read from the log where it was not heard here."""
+        if message_id not in self._seqs:
+            await self.flush()
+            store, session_id = self._surroundings.store, self.state.meta.id
+            # Imported for the first compaction of a long session: an editor waits for the start.
+            from agentls.sessions.loading import events
+
+            known = await asyncio.to_thread(events, store, session_id)
+            self._seqs |= {e.event.id: e.seq for e in known if isinstance(e.event, MessageEvent)}
+        return self._seqs.get(message_id)
 
     def new_message_id(self) -> str:
         """Return an id no message has."""
@@ -175,6 +208,10 @@ class Chat:
             self._log.append(envelope)
             if isinstance(envelope.event, TurnFinished | TitleChanged | TagChanged):
                 self._log.describe(summary(new.state, envelope.at))
+        if isinstance(envelope.event, MessageEvent):
+            self._seqs[envelope.event.id] = envelope.seq
+        if isinstance(envelope.event, PromptDequeued):
+            self._turn_ids.add(envelope.event.item_id)
         if isinstance(envelope.event, AnswerFinished):
             self._call_ids.update(_ids_of(envelope.event.parts))
         if new.state.turn is not old.state.turn and new.state.turn:

@@ -13,6 +13,7 @@ from agentls.checkpoints.observed import Kept, Observed, Point
 from agentls.protocol.content import FileChange
 from agentls.protocol.events.conversation import HeadMoved, ToolCallFinished, ToolResultIgnored
 from agentls.protocol.events.envelope import Envelope
+from agentls.protocol.events.tasks import TaskFinished
 from agentls.tools.files import FileContent, Files
 from agentls.tools.line_diff import count_changes
 from agentls.tools.paths import shown
@@ -41,6 +42,13 @@ class FileHistory:
         self._files_read = files_read
         self._tracker: Tracker | None = None
         self._of_stopped: dict[str, Observed] = {}
+        self._with_task: dict[str, Point | None] = {}
+        """By calls that left a task behind: from where on what happens is the task's doing."""
+
+    @property
+    def cwd(self) -> Path:
+        """The folder that paths in changes start from, and commands run in."""
+        return self._surroundings.cwd
 
     def files_for_call(self, call_id: str) -> "KeepingFiles":
         """Return the files as one call sees them, kept as it writes them."""
@@ -50,7 +58,7 @@ class FileHistory:
             self._of_stopped[call_id] = replace(known, changes=(*known.changes, change))
 
         files = self._surroundings.host.files
-        return KeepingFiles(files, self._made_tracker(), self._cwd, note)
+        return KeepingFiles(files, self._made_tracker(), self.cwd, note)
 
     async def around(self, call_id: str, run: Run) -> ToolResult:
         """Run a command, and return its result with what it did to files.
@@ -67,23 +75,54 @@ class FileHistory:
         try:
             result = await run()
         except BaseException:
-            work = asyncio.ensure_future(asyncio.to_thread(_after, tracker, point))
+            work = asyncio.ensure_future(self._done_by(call_id, tracker, point))
             self._of_stopped[call_id] = await _ended(work)
             raise
-        observed = await asyncio.to_thread(_after, tracker, point)
+        observed = await self._done_by(call_id, tracker, point)
         return replace(
             result,
             changes=(*result.changes, *observed.changes),
             left_out=observed.left_out or point.left_out,
         )
 
+    def leaves_task(self, call_id: str) -> None:
+        """Note, while a call runs, that it leaves a task behind, which goes on to change files."""
+        self._with_task[call_id] = None
+
+    async def of_task(self, call_id: str) -> Observed:
+        """Return, once, what the task of a call did to files after the call had its result.
+
+        A task that has ended before that leaves all it did to the call. What changed while another
+        call ran is told once: by whichever of the two ends first.
+        """
+        point = self._with_task.pop(call_id, None)
+        if point is None or self._tracker is None:
+            return NOTHING
+        return await asyncio.to_thread(_seen, self._tracker.after, point)
+
+    async def disown(self, paths: Iterable[Path]) -> None:
+        """Note that what files are now is no running task's doing, but a user's or a rewind's."""
+        tracker = self._tracker
+        if tracker is None or not self._with_task:
+            return
+
+        def note() -> None:
+            for path in paths:
+                tracker.disown(path)
+
+        await asyncio.to_thread(note)
+
     def of_stopped(self, call_id: str) -> Observed:
         """Return, once, what a call did that was stopped before it had a result."""
         return self._of_stopped.pop(call_id, NOTHING)
 
-    @property
-    def _cwd(self) -> Path:
-        return self._surroundings.cwd
+    async def _done_by(self, call_id: str, tracker: "Tracker", point: Point) -> Observed:
+        """Return what a call did, which has ended; what its task does from here on is not its."""
+        goes_on = call_id in self._with_task
+        if goes_on:
+            self._with_task[call_id] = point
+        look = tracker.since if goes_on else tracker.after
+        return await asyncio.to_thread(_seen, look, point)
 
     def _made_tracker(self) -> "Tracker | None":
         if self._tracker is None and self._surroundings.keeps_contents:
@@ -95,16 +134,16 @@ class FileHistory:
                 self._surroundings.store.contents,
                 self._session_id,
                 count_lines=count_changes,
-                cwd=self._cwd,
+                cwd=self.cwd,
             )
             for path in self._files_read():
-                self._tracker.know(self._cwd / path)
+                self._tracker.know(self.cwd / path)
         return self._tracker
 
 
 def changes_of(envelope: Envelope) -> tuple[FileChange, ...]:
     """Return what an event says was done to files."""
-    if isinstance(envelope.event, ToolCallFinished | ToolResultIgnored | HeadMoved):
+    if isinstance(envelope.event, ToolCallFinished | ToolResultIgnored | TaskFinished | HeadMoved):
         return envelope.event.changes
     return ()
 
@@ -187,9 +226,9 @@ class KeepingFiles:
         )
 
 
-def _after(tracker: "Tracker", point: Point) -> Observed:
+def _seen(look: Callable[[Point], Observed], point: Point) -> Observed:
     try:
-        return tracker.after(point)
+        return look(point)
     except OSError as error:
         return Observed((), _not_looked_at(error))
 

@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agentls.agent.file_history import changes_of
 from agentls.agent.recollection import Recollections
-from agentls.agent.session import Session
 from agentls.agent.workspace import Workspace, new_session_id
 from agentls.context.environment import git_branch
 from agentls.errors import (
@@ -31,6 +30,9 @@ from agentls.sessions.store import SessionStore
 from agentls.state.event_store import timestamp
 from agentls.version import VERSION
 
+if TYPE_CHECKING:
+    from agentls.agent.session import Session
+
 
 class Library:
     """The kept sessions of one workspace."""
@@ -48,7 +50,7 @@ class Library:
 
     async def fork(
         self, session_id: str, message_id: str | None = None, new_id: str | None = None
-    ) -> Session:
+    ) -> "Session":
         """Begin a session with a copy of another one up to a message, and open it.
 
         Raises `UnknownSession`, `UnknownMessage`, and `SessionExists` for an id that is taken.

@@ -1,7 +1,10 @@
 """Opens the agent over a folder: puts settings, store, models and tools together."""
 
+import atexit
 import hashlib
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from agentls.agent.effects import SettingsWrites
 from agentls.agent.host import Host
+from agentls.agent.pace import Pace
 from agentls.agent.surroundings import Surroundings
 from agentls.agent.workspace import Workspace
 from agentls.config.folders import (
@@ -24,15 +28,16 @@ from agentls.config.settings import StoreKind
 from agentls.context.system_prompt import PromptSettings
 from agentls.errors import WorkspaceUnusable
 from agentls.llm.catalog import ModelCatalog
+from agentls.permissions.policy import unreadable
 from agentls.permissions.rules import check_rule
 from agentls.protocol.tool_calls import Mode
 from agentls.sessions.folder import FolderStore
 from agentls.sessions.owner import Face
 from agentls.sessions.store import SessionStore
-from agentls.tools.registry import ToolRegistry, default_tools
 
 if TYPE_CHECKING:
     from agentls.sessions.search.index import SearchIndex
+    from agentls.tools.registry import ToolRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,7 @@ class WorkspaceOptions:
     prompt: PromptSettings = field(default_factory=PromptSettings)
     max_rounds: int | None = None
     face: Face = "cli"
+    pace: Pace = field(default_factory=Pace)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -67,29 +73,37 @@ def open_workspace(options: WorkspaceOptions, host: Host) -> Workspace:
         options.roots[0] if options.roots else None,
         options.environment,
         kind,
-        on_trouble=lambda text: workspace.notice("warning", text),
+        on_trouble=lambda text: tell(text),
     )
+
+    def tell(text: str) -> None:
+        workspace.notice("warning", text)
+
     credentials = credentials_from_environment(options.environment)
     surroundings = Surroundings(
         roots=roots,
         store=store,
-        catalog=ModelCatalog(credentials, scenario_folder=roots[0]),
-        tools=ToolRegistry(default_tools()),
+        catalog=ModelCatalog(
+            credentials, scenario_folder=roots[0], settings=lambda: settings.settings
+        ),
+        toolbox=cache(_tools),
         host=host,
         settings=lambda: settings,
         index=cache(lambda: _search_index(store)),
         model=options.model,
         prompt=options.prompt,
+        instructions=lambda: _instructions(roots, options.environment, settings, tell),
+        output_folder=_output_folder(store),
         max_rounds=options.max_rounds,
         keeps_contents=kind != "memory",
         face=options.face,
+        pace=options.pace,
         protected=(user_config_folder(options.environment),),
     )
     workspace = Workspace(surroundings, SettingsWrites(user_settings_path(options.environment)))
-    if told:
-        workspace.notice("warning", told)
-    for problem in settings.problems:
-        workspace.notice("warning", str(problem))
+    for problem in (told, *settings.problems):
+        if problem:
+            tell(str(problem))
     return workspace
 
 
@@ -161,6 +175,46 @@ def _search_index(store: SessionStore) -> "SearchIndex | None":
     from agentls.sessions.search.index import SearchIndex
 
     return SearchIndex(store.sessions, blob=store.blob)
+
+
+def _tools() -> "ToolRegistry":
+    # Imported soon after the start, which an editor waits for.
+    from agentls.tools.registry import ToolRegistry, default_tools
+
+    return ToolRegistry(default_tools())
+
+
+def _instructions(
+    roots: tuple[Path, ...],
+    environment: Mapping[str, str],
+    settings: LoadedSettings,
+    tell: Callable[[str], None],
+) -> str:
+    # Imported for the first prompt: an editor waits for the server's start.
+    from agentls.context.instructions import load_instructions
+
+    hidden = unreadable(settings.rules, roots[0], roots)
+    instructions = load_instructions(roots, environment, unreadable=hidden)
+    for problem in instructions.problems:
+        tell(problem)
+    return instructions.text
+
+
+def _output_folder(store: SessionStore) -> Callable[[str], Path]:
+    """Return where the output of a session's commands goes: beside its log where that is a file."""
+    match store:
+        case FolderStore():
+            return lambda session_id: store.sessions / session_id / "tasks"
+        case _:
+            kept = cache(_passing_folder)
+            return lambda session_id: kept() / session_id
+
+
+def _passing_folder() -> Path:
+    """Return a folder of this process's own that ends with it."""
+    folder = tempfile.mkdtemp(prefix="agentls-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _empty_folder(environment: Mapping[str, str]) -> Path:

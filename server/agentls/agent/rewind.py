@@ -72,6 +72,22 @@ class Rewinder:
             goal = self._goal_before(message_id, scope, log)
             return await self._go(goal, log, dry_run=dry_run, force=force, origin=origin)
 
+    async def clear(self, *, origin: Origin | None) -> int:
+        """Begin the conversation anew, files as they are; return how many entries that left behind.
+
+        Raises `SessionBusy`, and what flushing raises.
+        """
+        self._check_idle()
+        state = self._chat.state
+        moved = HeadMoved(head=None, previous=state.head, reason="clear", redo=state.redo)
+        with self._listening():
+            log = await self._events() if state.head is not None else ()
+            if not log:
+                return 0
+            goal = _Goal(moved, (), None, moves_head=True)
+            await self._go(goal, log, dry_run=False, force=frozenset(), origin=origin)
+        return len(state.history)
+
     async def redo(
         self, *, dry_run: bool, force: frozenset[str], origin: Origin | None
     ) -> SessionRewindResult:
@@ -103,6 +119,8 @@ class Rewinder:
         outcome = Outcome()
         if not dry_run:
             outcome = await self._restore(goal, steps, force, origin)
+            cwd = self._surroundings.cwd
+            await self._chat.files.disown([cwd / change.path for change in outcome.changes])
         moved = _recorded(goal.moved, tuple(outcome.changes))
         state = await self._state_after(log, moved) if goal.moves_head else None
         if not dry_run:
@@ -173,7 +191,8 @@ class Rewinder:
         for envelope in self._heard:
             if envelope.seq > log[-1].seq:
                 state = reduce(state, envelope)
-        return state.model_copy(update={"access": now.access, "storage": now.storage})
+        passing = {"access": now.access, "storage": now.storage, "gates": now.gates}
+        return state.model_copy(update=passing)
 
     @contextmanager
     def _listening(self) -> Generator[None]:
@@ -202,7 +221,10 @@ class Rewinder:
 
 
 def _is_prompt(envelope: Envelope, message_id: str) -> bool:
-    return isinstance(envelope.event, UserMessageReceived) and envelope.event.id == message_id
+    event = envelope.event
+    if not isinstance(event, UserMessageReceived):
+        return False
+    return event.id == message_id and event.author == "user"
 
 
 def _changes(log: Sequence[Envelope]) -> tuple[FileChange, ...]:
@@ -212,7 +234,7 @@ def _changes(log: Sequence[Envelope]) -> tuple[FileChange, ...]:
 def _recorded(moved: HeadMoved, changes: tuple[FileChange, ...]) -> HeadMoved:
     """Return the event with what was done; a rewind with how it is undone."""
     redo = moved.redo
-    if moved.reason == "rewind":
+    if moved.reason != "redo":
         redo = (*redo, RedoPoint(head=moved.previous, changes=changes))
     return moved.model_copy(update={"changes": changes, "redo": redo})
 

@@ -14,10 +14,8 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from agentls.agent import approvals
-from agentls.agent.chat import Chat
 from agentls.agent.recollection import Recollections
-from agentls.agent.saving import Saving
-from agentls.agent.surroundings import Surroundings
+from agentls.agent.workplace import Workplace
 from agentls.protocol.content import TextBlock
 from agentls.protocol.events.approvals import ApprovalAnswered, ApprovalRequested
 from agentls.protocol.events.conversation import (
@@ -27,12 +25,18 @@ from agentls.protocol.events.conversation import (
     ToolCallStarted,
 )
 from agentls.protocol.events.envelope import SessionEvents
-from agentls.protocol.tool_calls import CallOutcome, Decision, ToolCall
+from agentls.protocol.events.questions import QuestionsAnswered, QuestionsAsked
+from agentls.protocol.events.settings import ModeChanged
+from agentls.protocol.tool_calls import CallOutcome, Decision, Questions, ToolCall
 from agentls.protocol.wire_model import JsonObject
+from agentls.state.event_store import timestamp
 from agentls.tools.files import Files
 from agentls.tools.registry import parse_input
 from agentls.tools.tool import Tool, ToolContext, ToolResult
 from agentls.tools.variables import named, outputs
+
+AGAIN_SECONDS = 0.2
+"""After how long a call is tried again that only reads and failed for a reason that may pass."""
 
 logger = logging.getLogger(__name__)
 
@@ -50,17 +54,12 @@ class _Ready:
 class Scheduler:
     """Runs one group of calls at a time for a turn."""
 
-    def __init__(
-        self,
-        chat: Chat,
-        turn_id: str,
-        saving: Saving,
-        surroundings: Surroundings,
-    ) -> None:
-        self._chat = chat
+    def __init__(self, turn_id: str, place: Workplace) -> None:
         self._turn_id = turn_id
-        self._saving = saving
-        self._surroundings = surroundings
+        self._place = place
+        self._chat = place.chat
+        self._saving = place.saving
+        self._surroundings = place.surroundings
 
     async def run(self, calls: Sequence[ToolCall]) -> None:
         """Judge and carry out the first group of `calls`; returns when each is finished or waits.
@@ -73,14 +72,17 @@ class Scheduler:
         for item in ready:
             self._emit_started(item)
         await self._saving.secure()
-        limit = asyncio.Semaphore(self._surroundings.settings().settings.parallel_reads)
+        limit = asyncio.Semaphore(self._chat.state.gates.parallel_reads)
         async with asyncio.TaskGroup() as group:
             for item in ready:
                 group.create_task(self._execute(item, limit))
 
     def give_up_asking(self, call_id: str) -> None:
-        """Answer an approval with no: it was asked for where somebody was, and nobody is here."""
+        """Answer for the user who was asked, where somebody was, and is not here: it is a no."""
         call = self._chat.state.calls[call_id]
+        if call.questions is not None:
+            self._emit(QuestionsAnswered(parent=call.message_id, call_id=call_id, answers=None))
+            return
         decision = approvals.nobody_to_ask(call.approval.reason if call.approval else "")
         self._emit(
             ApprovalAnswered(
@@ -129,12 +131,29 @@ class Scheduler:
         if isinstance(arguments, ToolResult):
             self._emit_finished(call, "error", arguments)
             return None
-        return await self._judge(call, tool, arguments)
+        ready = await self._judge(call, tool, arguments)
+        return None if ready and self._must_ask(ready) else ready
+
+    def _must_ask(self, item: _Ready) -> bool:
+        """Put a call's questions to the user; return whether it cannot run now, or not at all."""
+        call, questions = item.call, item.tool.questions(item.arguments)
+        if not questions or call.questions is not None:
+            return False
+        if not self._surroundings.host.can_ask():
+            text = "Nobody is there to answer. Go on with what you know; say what you assumed."
+            self._finish(call, "error", text, summary="Nobody is there to answer")
+            return True
+        asked_at = timestamp(self._surroundings.clock())
+        asked = Questions(call_id=call.id, questions=questions, asked_at=asked_at)
+        self._emit(QuestionsAsked(parent=call.message_id, questions=asked))
+        return True
 
     async def _judge(self, call: ToolCall, tool: Tool[Any], arguments: Any) -> _Ready | None:
         verdict = approvals.judge(tool, arguments, self._chat.state, self._surroundings)
         answered = call.decision
-        if verdict.behaviour == "deny":
+        # Where the user has answered its questions, a mode chosen meanwhile comes too late.
+        answers_are_in = call.answers is not None and verdict.decided_by == "mode"
+        if verdict.behaviour == "deny" and not answers_are_in:
             return self._deny(call, approvals.decided(verdict))
         if answered is not None and answered.behaviour == "deny":
             return self._deny(call, answered)
@@ -152,9 +171,10 @@ class Scheduler:
         return None
 
     def _deny(self, call: ToolCall, decision: Decision) -> None:
+        tool = self._surroundings.tools.get(call.name)
+        then = tool.after_denial if tool else Tool.after_denial
         who = "The user" if decision.decided_by == "user" else "The permission rules"
-        reason = decision.reason.rstrip(".")
-        text = f"{who} denied this call: {reason}. Do not try it in another way."
+        text = f"{who} denied this call: {decision.reason.rstrip('.')}. {then}"
         summary = f"Denied: {decision.reason}"
         self._finish(call, "denied", text, summary=summary, decision=decision)
 
@@ -163,6 +183,8 @@ class Scheduler:
             result = await self._result_of(item)
         if result.todos is not None:
             self._emit(TodosChanged(parent=item.call.message_id, todos=result.todos))
+        if result.mode == "plan":  # no tool may widen what is allowed
+            self._emit(ModeChanged(mode="plan"))
         self._emit_finished(item.call, "error" if result.is_error else "ok", result)
 
     async def _result_of(self, item: _Ready) -> ToolResult:
@@ -176,6 +198,9 @@ class Scheduler:
         try:
             if item.tool.command(item.arguments) is None:
                 result = await execute()
+                if result.may_pass and item.tool.read_only:
+                    await self._surroundings.pace.sleep(AGAIN_SECONDS)
+                    result = await execute()
             else:
                 result = await self._chat.files.around(item.call.id, execute)
             changes = files.completed(result.changes)
@@ -201,6 +226,11 @@ class Scheduler:
             roots=self._surroundings.roots,
             files=files,
             memory=Recollections(self._surroundings.index, self._saving.save),
+            background=self._place.background,
+            agents=self._place.agents,
+            output_folder=self._place.background.folder,
+            output_bytes=self._place.background.most_on_disk,
+            answers=call.answers,
             progress=show,
             unreadable=self._unreadable(call),
         )

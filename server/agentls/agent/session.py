@@ -1,58 +1,54 @@
-"""A session as its clients drive it: prompts, answers, choices; one turn at a time."""
+"""A session as its clients drive it: prompts, answers, choices."""
 
 import asyncio
-import secrets
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agentls.agent.approval_answers import answer_approval
+from agentls.agent.background import BackgroundTasks
 from agentls.agent.chat import Chat
+from agentls.agent.gate_keeping import keep_gates
+from agentls.agent.prompts import PromptTaken, new_turn_id
+from agentls.agent.question_answers import answer_questions
 from agentls.agent.saving import Saving
-from agentls.agent.settle import settle_cut_answer, settle_interrupted
+from agentls.agent.subagents import Subagents
 from agentls.agent.surroundings import Surroundings
-from agentls.agent.turn import Turn, finish_turn
+from agentls.agent.upkeep import keep_up
+from agentls.agent.worker import Worker
+from agentls.agent.workplace import Workplace
 from agentls.errors import (
     EmptyPrompt,
     LogNotWritten,
+    NoFastMode,
+    NothingToCompact,
     SessionBusy,
     SessionClosed,
     SessionReadOnly,
     StorageError,
     UnknownQueueItem,
 )
-from agentls.protocol.content import TextBlock
+from agentls.protocol.content import Content, TextBlock
 from agentls.protocol.events.conversation import (
+    Delivery,
     PromptDequeued,
     PromptQueued,
     TagChanged,
     TitleChanged,
-    TurnStarted,
-    UserMessageReceived,
 )
 from agentls.protocol.events.envelope import Origin
-from agentls.protocol.events.settings import ModeChanged, ModelChanged
+from agentls.protocol.events.settings import FastModeChanged, ModeChanged, ModelChanged
 from agentls.protocol.kept_sessions import RewindScope, SessionRewindResult
-from agentls.protocol.session_state import ModelChoice, QueuedPrompt, SessionState
-from agentls.protocol.tool_calls import Decision, Mode
+from agentls.protocol.session_state import ModelChoice, SessionState
+from agentls.protocol.tool_calls import Decision, Mode, QuestionAnswer
 from agentls.protocol.wire_model import JsonObject
-from agentls.sessions.owner import BEAT_SECONDS
 from agentls.sessions.tenure import Tenure
 from agentls.state.event_store import Moment, MomentListener
 
 if TYPE_CHECKING:
     from agentls.agent.following import Following
     from agentls.agent.rewind import Rewinder
-
-
-@dataclass(frozen=True, slots=True)
-class PromptTaken:
-    """A prompt is in the queue."""
-
-    turn_id: str
-    queued: bool
-    """Another turn runs first."""
 
 
 class Session:
@@ -71,15 +67,27 @@ class Session:
         self._chat = chat
         self._saving = Saving(chat, surroundings)
         self._surroundings = surroundings
-        self._warn = warn
-        self._turn: Turn | None = None
-        self._turn_task: asyncio.Task[None] | None = None
-        self._worker: asyncio.Task[None] | None = None
-        self._syncing: asyncio.Task[None] | None = None
+        self.tasks = BackgroundTasks(
+            chat,
+            surroundings.output_folder(chat.state.meta.id),
+            self._saving.secure,
+            most_on_disk=surroundings.settings().settings.tasks.output_megabytes << 20,
+        )
+        """What runs in the background."""
+        place = Workplace(
+            chat=chat,
+            saving=self._saving,
+            surroundings=surroundings,
+            background=self.tasks,
+            agents=Subagents(chat, surroundings, self.tasks, tenure),
+            warn=warn,
+        )
+        self._worker = Worker(place)
+        keep_gates(chat, surroundings)
         self._tenure = tenure
         self._following = following
         self._rewinding = False
-        upkeep = following.run() if following else self._keep_up()
+        upkeep = following.run() if following else keep_up(self._saving, tenure)
         self._upkeep = asyncio.create_task(upkeep, name=f"upkeep {self.id}")
         self._closed = False
 
@@ -111,36 +119,57 @@ class Session:
 
     def wake(self) -> None:
         """Go on where the log stops: settle what a crash cut off, then work on what is left."""
-        turn = self.state.turn
-        if turn:
-            settle_cut_answer(self._chat, turn.id)
-        if turn and not settle_interrupted(self._chat, turn.id):
-            finish_turn(self._chat, self._surroundings, "interrupted")
-        self._work()
+        self._worker.wake()
 
     def prompt(
-        self, text: str, *, turn_id: str | None = None, origin: Origin | None = None
+        self,
+        text: str,
+        *,
+        turn_id: str | None = None,
+        delivery: Delivery = "queue",
+        attached: tuple[Content, ...] = (),
+        origin: Origin | None = None,
     ) -> PromptTaken:
-        """Take a prompt; it is in the queue when this returns.
+        """Take a prompt, with what is attached to it; it is in the queue when this returns.
 
         Sent again with a turn id that is known, it is answered again and not run twice. Raises
         `EmptyPrompt`, and what `ModelCatalog.resolve` raises where no model can answer it.
         """
+        if not text.strip() and not attached:
+            raise EmptyPrompt("the prompt has no text; write what the agent should do")
+        said = (TextBlock(text=text),) if text.strip() else ()
+        queued = PromptQueued(
+            item_id=turn_id or new_turn_id(), content=(*said, *attached), delivery=delivery
+        )
+        return self._enqueue(queued, origin)
+
+    def compact(
+        self,
+        instructions: str | None = None,
+        *,
+        turn_id: str | None = None,
+        origin: Origin | None = None,
+    ) -> PromptTaken:
+        """Have a summary take the place of the conversation, when what runs and waits is done.
+
+        `instructions` say what it should heed. Raises `NothingToCompact`, and as `prompt` does.
+        """
+        if self.state.head is None and not self.state.queue:
+            raise NothingToCompact(f"nothing has been said in session {self.id} yet")
+        content = (TextBlock(text=instructions),) if instructions else ()
+        queued = PromptQueued(item_id=turn_id or new_turn_id(), content=content, kind="compact")
+        return self._enqueue(queued, origin)
+
+    def _enqueue(self, queued: PromptQueued, origin: Origin | None) -> PromptTaken:
         self._check_open()
         self._check_no_rewind()
-        if not text.strip():
-            raise EmptyPrompt("the prompt has no text; write what the agent should do")
         self._surroundings.catalog.resolve(self.state.model.effective or "")
-        turn_id = turn_id or f"turn_{secrets.token_hex(8)}"
+        turn_id = queued.item_id
         busy = self.state.turn is not None or bool(self.state.queue)
         if self._chat.is_turn_taken(turn_id):
             return PromptTaken(turn_id, queued=False)
-        self._chat.emit(
-            PromptQueued(item_id=turn_id, content=(TextBlock(text=text),)),
-            turn_id=turn_id,
-            origin=origin,
-        )
-        self._work()
+        self._chat.emit(queued, turn_id=turn_id, origin=origin)
+        self._worker.work()
         return PromptTaken(turn_id, queued=busy)
 
     def cancel(self, turn_id: str, *, origin: Origin | None = None) -> bool:
@@ -149,11 +178,7 @@ class Session:
         if any(item.id == turn_id for item in self.state.queue):
             self.remove_queued(turn_id, origin=origin)
             return True
-        running = self.state.turn
-        if running is None or running.id != turn_id or self._turn_task is None:
-            return False
-        self._turn_task.cancel()
-        return True
+        return self._worker.cancel(turn_id)
 
     def remove_queued(self, item_id: str, *, origin: Origin | None = None) -> None:
         """Take a prompt out of the queue. Raises `UnknownQueueItem`."""
@@ -186,6 +211,20 @@ class Session:
             origin=origin,
         )
 
+    def answer_questions(
+        self,
+        call_id: str,
+        answers: tuple[QuestionAnswer, ...] | None,
+        *,
+        origin: Origin | None = None,
+    ) -> None:
+        """Answer what a call asks the user; None: the user would not answer.
+
+        Raises as `agentls.agent.question_answers.answer_questions` does.
+        """
+        self._check_open()
+        answer_questions(self._chat, call_id, answers, origin=origin)
+
     def set_model(
         self,
         model: str | None,
@@ -198,6 +237,21 @@ class Session:
         if model is not None:
             self._surroundings.catalog.resolve(model)
         self._chat.emit(ModelChanged(model=model, scope=scope), origin=origin)
+        return self.state.model
+
+    def set_fast_mode(self, enabled: bool, *, origin: Origin | None = None) -> ModelChoice:
+        """Have a lighter model answer, or the chosen one again. Raises `NoFastMode`."""
+        self._check_open()
+        model = self.state.gates.fast_model if enabled else None
+        if enabled and model is None and self.state.model.fast is None:
+            raise NoFastMode(
+                f"there is no lighter model than {self.state.model.effective} here; "
+                "name one in the user's settings, as fastModel"
+            )
+        if model is not None:
+            self._surroundings.catalog.resolve(model)
+        if not enabled or model is not None:
+            self._chat.emit(FastModeChanged(model=model), origin=origin)
         return self.state.model
 
     def set_mode(self, mode: Mode, *, origin: Origin | None = None) -> Mode:
@@ -246,6 +300,16 @@ class Session:
         await self.save(durable=True)
         return result
 
+    async def clear(self, *, origin: Origin | None = None) -> int:
+        """Begin the conversation anew; return how many entries were left behind.
+
+        Files stay as they are, and a redo brings the conversation back. Raises `SessionBusy`.
+        """
+        with self._alone():
+            left_behind = await self._rewinder().clear(origin=origin)
+        await self.save(durable=True)
+        return left_behind
+
     @contextmanager
     def _alone(self) -> Generator[None]:
         """Keep prompts and other rewinds out while one is done."""
@@ -263,14 +327,17 @@ class Session:
 
         return Rewinder(self._chat, self._surroundings)
 
+    async def user_saved(self, path: Path) -> None:
+        """Note that a file is as the user has it now, and no doing of a task that runs."""
+        await self._chat.files.disown([path])
+
     def continue_unsaved(self) -> None:
         """Let work go on although it cannot be written just now; it is when it can be."""
         self._saving.accept()
 
     async def idle(self) -> None:
-        """Return when nothing runs and nothing is queued."""
-        while self._worker is not None and not self._worker.done():
-            await asyncio.wait([self._worker])
+        """Return when no turn runs and nothing is queued; tasks may go on in the background."""
+        await self._worker.idle()
 
     async def flush(self) -> None:
         """Return when every event so far is written. Raises as `SessionLog.flush` does."""
@@ -288,16 +355,12 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        if self._turn is not None and self._turn_task is not None:
-            self._turn.leave()
-            self._turn_task.cancel()
-        await self.idle()
-        if self._syncing is not None:
-            await asyncio.wait([self._syncing])
+        await asyncio.gather(self._worker.aclose(), self.tasks.aclose())
         try:
             await self._chat.aclose()
         except LogNotWritten:
             self._closed = False  # what is not written is not let go of
+            self._worker.reopen()
             raise
         except StorageError:
             await self._let_go()
@@ -309,63 +372,6 @@ class Session:
         await asyncio.wait([self._upkeep])
         if self._tenure is not None:
             await asyncio.to_thread(self._tenure.release)
-
-    async def _keep_up(self) -> None:
-        """Do what a session needs for as long as it is open here."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._beat())
-            group.create_task(self._saving.keep_trying())
-
-    async def _beat(self) -> None:
-        """Show, for as long as the session is open, that its owner lives."""
-        while self._tenure is not None:
-            await asyncio.sleep(BEAT_SECONDS)
-            await asyncio.to_thread(self._tenure.beat)
-
-    def _work(self) -> None:
-        has_work = bool(self.state.queue) or self.state.turn is not None
-        if has_work and (self._worker is None or self._worker.done()):
-            self._worker = asyncio.create_task(self._work_off(), name=f"session {self.id}")
-
-    async def _work_off(self) -> None:
-        while not self._closed:
-            if self.state.turn is None:
-                if not self.state.queue:
-                    return
-                self._begin(self.state.queue[0])
-            await self._run_turn()
-            # Not awaited: the next prompt need not wait for the disk to have it all.
-            self._syncing = asyncio.create_task(self._sync(self._syncing), name=f"sync {self.id}")
-
-    async def _sync(self, before: asyncio.Task[None] | None) -> None:
-        """Have the disk itself hold the turn that is over."""
-        if before is not None:
-            await asyncio.wait([before])
-        try:
-            await self._saving.save(durable=True)
-        except StorageError as error:
-            self._warn(str(error))
-
-    def _begin(self, item: QueuedPrompt) -> None:
-        message_id = self._chat.new_message_id()
-        self._chat.emit(PromptDequeued(item_id=item.id, reason="started"), turn_id=item.id)
-        self._chat.emit(
-            UserMessageReceived(id=message_id, parent=self.state.head, content=item.content),
-            turn_id=item.id,
-        )
-        model = self.state.model.effective or ""
-        self._chat.emit(TurnStarted(parent=message_id, model=model), turn_id=item.id)
-
-    async def _run_turn(self) -> None:
-        assert self.state.turn is not None
-        turn = self._turn = Turn(self.state.turn.id, self._chat, self._saving, self._surroundings)
-        task = self._turn_task = asyncio.create_task(turn.run(), name=f"turn {turn.id}")
-        try:
-            await asyncio.wait([task])
-            if task.cancelled():
-                turn.stop()  # cancelled before its first step, it could not do so itself
-        finally:
-            self._turn = self._turn_task = None
 
     def _check_no_rewind(self) -> None:
         if self._rewinding:

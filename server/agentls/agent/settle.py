@@ -2,7 +2,8 @@
 
 from agentls.agent.chat import Chat
 from agentls.protocol.content import AnswerPart, TextBlock, TextPart, ThinkingPart, Usage
-from agentls.protocol.events.conversation import AnswerFinished, ToolCallFinished
+from agentls.protocol.events.compaction import CompactionFailed
+from agentls.protocol.events.conversation import AnswerFinished, ErrorInfo, ToolCallFinished
 from agentls.protocol.tool_calls import ToolCall
 
 CANCELLED = "The user stopped the turn before this call was done."
@@ -52,19 +53,33 @@ def settle_cut_answer(chat: Chat, turn_id: str) -> None:
     )
 
 
-def settle_interrupted(chat: Chat, turn_id: str) -> bool:
-    """Settle what the end of the server interrupted; return whether a call still waits.
+def settle_compaction(chat: Chat) -> None:
+    """End a compaction in which the server ended; the conversation is as it was."""
+    if chat.state.compaction.running is None:
+        return
+    error = ErrorInfo(kind="Interrupted", message="agentls ended while a summary was written")
+    chat.emit(CompactionFailed(error=error, counts=False))
 
-    A call that waits for a person goes on waiting, and with it those behind it.
+
+def settle_interrupted(chat: Chat, turn_id: str) -> bool:
+    """Settle what the end of the server interrupted; return whether a call is still to be done.
+
+    A call that waits for a person, or has its answer, goes on, and with it those behind it.
     """
     left = unfinished(chat)
-    waits = any(call.status == "waiting" for call in left)
+    waits = any(call.status == "waiting" or _is_answered(call) for call in left)
     for call in left:
         if call.status == "running":
             _settle(chat, turn_id, call, INTERRUPTED)
         elif not waits:
             _settle(chat, turn_id, call, NOT_BEGUN)
     return waits
+
+
+def _is_answered(call: ToolCall) -> bool:
+    """Whether a person has answered for the call, and it has not begun."""
+    asked = call.approval is not None or call.questions is not None
+    return call.status == "ready" and asked
 
 
 def _settle(chat: Chat, turn_id: str, call: ToolCall, text: str) -> None:

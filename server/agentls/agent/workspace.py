@@ -5,12 +5,11 @@ import importlib
 import logging
 import secrets
 from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentls.agent.chat import Chat
 from agentls.agent.effects import Effect, Effects, SettingsWrites
-from agentls.agent.session import Session
 from agentls.agent.surroundings import Surroundings
-from agentls.agent.turn import tool_specs
 from agentls.context.environment import git_branch, platform_name, shell_name
 from agentls.errors import (
     AgentError,
@@ -36,13 +35,25 @@ from agentls.protocol.requests import SessionSummary
 from agentls.protocol.tool_calls import Mode
 from agentls.sessions.loaded import LoadedSession
 from agentls.sessions.owner import Owner
-from agentls.sessions.store import SessionStore
+from agentls.sessions.store import SessionLog, SessionStore
 from agentls.sessions.tenure import Tenure
 from agentls.state.app_store import AppStore
 from agentls.state.event_store import timestamp
 from agentls.version import VERSION
 
-LATE_MODULES = ("agentls.sessions.loading", "agentls.sessions.lease", "agentls.checkpoints.tracker")
+if TYPE_CHECKING:
+    from agentls.agent.chat import Chat
+    from agentls.agent.following import Following
+    from agentls.agent.session import Session
+
+LATE_MODULES = (
+    "agentls.tools.registry",
+    "agentls.agent.session",
+    "agentls.agent.compacting",
+    "agentls.sessions.loading",
+    "agentls.sessions.lease",
+    "agentls.checkpoints.tracker",
+)
 """Not imported by the start, which an editor waits for, but soon after, for the first prompt."""
 CONTENTS_QUOTA_BYTES = 2 << 30
 """How much of what files held is kept for one workspace; the oldest sessions' goes first."""
@@ -72,7 +83,7 @@ class Workspace:
 
     async def new_session(
         self, session_id: str | None = None, *, model: str | None = None, mode: Mode | None = None
-    ) -> Session:
+    ) -> "Session":
         """Begin a session; one that has this id already is returned as it is.
 
         Raises `UnknownModel` and `NoCredentials` for a model that cannot be had.
@@ -89,7 +100,7 @@ class Workspace:
 
     async def load_session(
         self, session_id: str, *, follow: bool = False, wake: bool = True
-    ) -> Session:
+    ) -> "Session":
         """Open a saved session, or return it where it is open.
 
         Where another process is its owner: with `follow` it is opened read-only, and goes along
@@ -107,7 +118,7 @@ class Workspace:
                     await open_here.aclose()
             return self._opened(session)
 
-    def session(self, session_id: str) -> Session:
+    def session(self, session_id: str) -> "Session":
         """Return an open session. Raises `UnknownSession`."""
         if session_id not in self._sessions:
             raise UnknownSession(
@@ -128,9 +139,14 @@ class Workspace:
             if tag is None or summary.tag == tag
         )
 
-    def open_sessions(self) -> tuple[Session, ...]:
+    def open_sessions(self) -> "tuple[Session, ...]":
         """Return the sessions in memory."""
         return tuple(self._sessions.values())
+
+    async def user_saved(self, path: Path) -> None:
+        """Have every session know that a file is as the user has it now."""
+        for session in self.open_sessions():
+            await session.user_saved(path)
 
     def is_open(self, session_id: str) -> bool:
         """Whether the session is in memory."""
@@ -148,9 +164,11 @@ class Workspace:
 
     async def prepare(self) -> None:
         """Do ahead of time what the first prompt would have to wait for."""
-        tool_specs(self._around.tools)
         for module in LATE_MODULES:
             await asyncio.to_thread(importlib.import_module, module)
+        from agentls.agent.tool_specs import tool_specs
+
+        tool_specs(self._around.tools)
         try:
             await self._around.catalog.prepare(self.app.now.state.default_model or "")
         except AgentError as error:
@@ -184,7 +202,7 @@ class Workspace:
         await self.settings_writes.flush()
         await self._around.catalog.aclose()
 
-    async def _end(self, session: Session) -> None:
+    async def _end(self, session: "Session") -> None:
         try:
             await session.aclose()
         except StorageError as error:
@@ -209,7 +227,7 @@ class Workspace:
         logger.error("%s", message)
         self.notice("error", message)
 
-    async def _is_stale(self, session: Session) -> bool:
+    async def _is_stale(self, session: "Session") -> bool:
         """Whether it is to be loaded anew; of an owner it is asked now whether it lives."""
         if session.is_stale or session.state.access.mode == "owner":
             return session.is_stale
@@ -219,7 +237,7 @@ class Workspace:
         except StorageError:
             return False
 
-    async def _load(self, session_id: str, *, follow: bool, wake: bool) -> Session:
+    async def _load(self, session_id: str, *, follow: bool, wake: bool) -> "Session":
         if not self._around.store.has(session_id):
             raise UnknownSession(
                 f"there is no session {session_id!r} here; `agentls sessions list` shows them"
@@ -241,23 +259,23 @@ class Workspace:
             tenure.release()
             raise
         log = self._around.store.open(session_id, after=loaded.seq, lease=tenure)
-        chat = Chat(loaded, log, self._around, self._effects)
-        session = Session(chat, self._around, self._warn, tenure=tenure)
+        chat = self._made_chat(loaded, log)
+        session = self._made_session(chat, tenure=tenure)
         self._record_opening(chat, loaded)
         if wake:
             session.wake()
         return session
 
-    async def _follow(self, session_id: str, owner: str) -> Session:
+    async def _follow(self, session_id: str, owner: str) -> "Session":
         from agentls.agent.following import Following
 
         loaded = await asyncio.to_thread(_load, self._around.store, session_id)
-        chat = Chat(loaded, None, self._around, self._effects)
+        chat = self._made_chat(loaded, None)
         chat.emit(AccessChanged(access=Access(mode="follower", owner=owner)))
         following = Following(chat, self._around.store, loaded)
-        return Session(chat, self._around, self._warn, following=following)
+        return self._made_session(chat, following=following)
 
-    def _record_opening(self, chat: Chat, loaded: LoadedSession) -> None:
+    def _record_opening(self, chat: "Chat", loaded: LoadedSession) -> None:
         """Put on record who goes on from here, and what was found damaged."""
         state, around = chat.state, self._around
         branch = git_branch(around.cwd)
@@ -273,7 +291,7 @@ class Workspace:
         if around.model and around.model != state.model.effective:
             chat.emit(ModelChanged(model=around.model, scope="session"))
 
-    def _create(self, session_id: str, model: str | None, mode: Mode | None) -> Session:
+    def _create(self, session_id: str, model: str | None, mode: Mode | None) -> "Session":
         around = self._around
         meta = SessionMeta(
             id=session_id,
@@ -286,15 +304,28 @@ class Workspace:
         )
         tenure = Tenure(around.store.leases, session_id, around.owner)
         log = around.store.create(session_id, lease=tenure)
-        chat = Chat(LoadedSession.empty(meta), log, around, self._effects)
+        chat = self._made_chat(LoadedSession.empty(meta), log)
         chat.emit(SessionCreated(session=meta, model=self.app.now.state.default_model))
         if model is not None:
             chat.emit(ModelChanged(model=model, scope="session"))
         default_mode = around.settings().settings.permissions.default_mode
         chat.emit(ModeChanged(mode=mode or default_mode))
-        return Session(chat, around, self._warn, tenure=tenure)
+        return self._made_session(chat, tenure=tenure)
 
-    def _opened(self, session: Session) -> Session:
+    def _made_chat(self, loaded: LoadedSession, log: SessionLog | None) -> "Chat":
+        # This and the session are imported for the first one: an editor waits for the start.
+        from agentls.agent.chat import Chat
+
+        return Chat(loaded, log, self._around, self._effects)
+
+    def _made_session(
+        self, chat: "Chat", *, tenure: Tenure | None = None, following: "Following | None" = None
+    ) -> "Session":
+        from agentls.agent.session import Session
+
+        return Session(chat, self._around, self._warn, tenure=tenure, following=following)
+
+    def _opened(self, session: "Session") -> "Session":
         self._sessions[session.id] = session
         self.app.emit(SessionOpened(session_id=session.id))
         return session

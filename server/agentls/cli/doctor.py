@@ -14,7 +14,8 @@ from agentls.cli.folder import absolute_folder
 from agentls.config.folders import user_data_folder, user_settings_path
 from agentls.config.secrets import Credentials, credentials_from_environment
 from agentls.errors import AgentError, NoCredentials
-from agentls.llm.catalog import DEFAULT_MODEL, OFFLINE, SCRIPTED_PREFIX, ModelCatalog
+from agentls.llm.catalog import DEFAULT_MODEL, ModelCatalog
+from agentls.llm.model_facts import OFFLINE, SCRIPTED_PREFIX
 from agentls.version import VERSION
 
 _LIBRARIES = ("pygls", "lsprotocol", "pydantic", "orjson", "anthropic")

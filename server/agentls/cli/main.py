@@ -81,6 +81,10 @@ def _add_run(commands: Commands) -> None:
         epilog="exit codes: 0 done, 1 failed, 2 usage, 75 worth a retry, 130 and 143 on signals",
     )
     parser.add_argument("-p", "--prompt", metavar="TEXT", help="the prompt; stdin is appended")
+    parser.add_argument(
+        "--attach", nargs="+", action="extend", default=[], metavar="FILE",
+        help="pictures and PDFs that go with the prompt",
+    )  # fmt: skip
     parser.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
     parser.add_argument("--input-format", choices=("text", "stream-json"), default="text")
     _add_model(parser)

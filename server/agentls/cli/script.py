@@ -9,7 +9,8 @@ from agentls.cli.folder import absolute_folder
 from agentls.context.system_prompt import PromptSettings
 from agentls.errors import InvalidRequest
 from agentls.headless.run import RunOptions, run
-from agentls.tasks.processes import kill_all
+from agentls.protocol.requests import Attachment
+from agentls.tasks.command import kill_all
 
 
 def run_script(options: argparse.Namespace) -> int:
@@ -44,6 +45,7 @@ def _run_options(options: argparse.Namespace) -> RunOptions:
     return RunOptions(
         workspace=workspace,
         prompt=_text(options.prompt),
+        attachments=tuple(Attachment(path=_text(str(path))) for path in options.attach),
         output_format=options.output_format,
         input_format=options.input_format,
         resume=options.resume,

@@ -7,7 +7,7 @@ from agentls.agent.open import WorkspaceOptions, open_workspace
 from agentls.agent.workspace import Workspace
 from agentls.lsp.server import serve
 from agentls.lsp.wire import Pipes
-from agentls.tasks.processes import kill_all
+from agentls.tasks.command import kill_all
 
 
 def serve_editor(pipes: Pipes, *, model: str | None) -> int:

@@ -2,22 +2,25 @@
 
 from collections.abc import Iterable, Iterator
 
-from agentls.protocol.content import ContentBlock, ImageBlock, TextPart, text_of
+from agentls.cli.sessions_table import fitted
+from agentls.protocol.content import ContentBlock, TextBlock, TextPart, text_of
 from agentls.protocol.history import Answer, CallResult, Entry, Gap, Summary, UserMessage
 from agentls.protocol.session_state import SessionState
 from agentls.protocol.tool_calls import ToolCall
 from agentls.state.transcript import (
+    attached_text,
     cut_note,
     decision_text,
     ending_of,
-    image_text,
     moment,
     outcome_of,
+    questions_of,
     session_facts,
     title,
 )
 from agentls.state.transcript_text import one_line, printable
 
+_NOTICE_CELLS = 200
 _TODO_MARKS = {"pending": " ", "inProgress": ">", "completed": "x"}
 
 
@@ -45,6 +48,8 @@ class _Text:
     def entry(self, entry: Entry) -> Iterator[str]:
         """Yield the lines of an entry of the history."""
         match entry:
+            case UserMessage() if entry.author == "agentls":
+                yield f"  [agentls, to the model: {fitted(_content(entry.content), _NOTICE_CELLS)}]"
             case UserMessage():
                 self._agent_speaks = False
                 yield from ("", f"You · {moment(entry.at)} · {one_line(entry.id)}")
@@ -62,6 +67,8 @@ class _Text:
                 self._agent_speaks = False
                 yield from ("", f"[Compacted: a summary of {entry.message_count} messages]")
                 yield from _indented(entry.text)
+                if lines := len(entry.put_back.strip().splitlines()):
+                    yield f"  [Behind it the model is told {lines} more lines]"
             case Gap():
                 yield from ("", "[Messages are missing here: the log was damaged]")
 
@@ -79,7 +86,8 @@ class _Text:
         if not state.turn and (ending := ending_of(state.last_turn)):
             yield f"[{one_line(ending)}]"
         for prompt in state.queue:
-            yield from ("", f"You · {moment(prompt.queued_at)} · waiting")
+            what = "waiting" if prompt.kind == "prompt" else "a compaction, waiting"
+            yield from ("", f"You · {moment(prompt.queued_at)} · {what}")
             yield from _indented(_content(prompt.content))
 
     def _speaker(self, model: str) -> Iterator[str]:
@@ -94,6 +102,8 @@ def _call(call: ToolCall) -> Iterator[str]:
     yield f"  - {name}{said} ({outcome_of(call)})"
     if call.decision is not None and call.decision.behaviour == "deny":
         yield f"      {one_line(decision_text(call.decision))}"
+    for question, answered in questions_of(call):
+        yield f"      {one_line(question)} - {one_line(answered)}"
     if call.outcome == "error":
         first = text_of(call.content).strip().split("\n")[0]
         yield f"      {one_line(first)}"
@@ -106,7 +116,7 @@ def _call(call: ToolCall) -> Iterator[str]:
 
 def _content(content: Iterable[ContentBlock]) -> str:
     return "\n\n".join(
-        f"[{image_text(block)}]" if isinstance(block, ImageBlock) else block.text
+        block.text if isinstance(block, TextBlock) else f"[{attached_text(block)}]"
         for block in content
     )
 

@@ -14,7 +14,7 @@ _WHOLE_ID = 22
 """An id of this length is shown whole; of a longer one, the beginning that no other has."""
 _SHORTEST_ID = 8
 _WIDE = 100
-"""From this width on there is room for long names of branches and tags."""
+"""From this width on there is room for costs, and for long names of branches and tags."""
 _LEAST_TITLE = 12
 _DAY = 24 * 60 * 60
 _STEPS = ((60, "s"), (60, "min"), (24, "h"), (14, "d"))
@@ -29,6 +29,7 @@ def table(summaries: Sequence[SessionSummary], *, width: int | None = None) -> s
         ("ID", [_shown_id(own, ids) for own in ids]),
         ("AGE", [age(summary.updated_at) for summary in summaries]),
         ("MSGS", [str(summary.message_count) for summary in summaries]),
+        ("COST", [_cost(summary) if width >= _WIDE else "" for summary in summaries]),
         ("TITLE", [label(summary) for summary in summaries]),
         ("BRANCH", [fitted(summary.git_branch or "", branch_width) for summary in summaries]),
         ("TAG", [fitted(summary.tag or "", tag_width) for summary in summaries]),
@@ -50,6 +51,14 @@ def table(summaries: Sequence[SessionSummary], *, width: int | None = None) -> s
 def label(summary: SessionSummary) -> str:
     """Return what a person knows a session by."""
     return one_line(summary.title or summary.last_prompt or "(no prompt)")
+
+
+def _cost(summary: SessionSummary) -> str:
+    """Return what a session has cost, as far as the prices are known."""
+    dollars = summary.usage.cost_nano_usd / 1e9
+    if not dollars:
+        return ""
+    return "<$0.01" if dollars < 0.005 else f"${dollars:.2f}"
 
 
 def age(at: str, now: datetime | None = None) -> str:
@@ -123,4 +132,4 @@ def _aligned(rows: Sequence[Sequence[tuple[str, str]]]) -> str:
 
 def _padded(name: str, cell: str, width: int) -> str:
     padding = " " * (width - cells_wide(cell))
-    return padding + cell if name in ("MSGS", "AGE") else cell + padding
+    return padding + cell if name in ("MSGS", "AGE", "COST") else cell + padding

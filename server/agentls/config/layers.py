@@ -9,19 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from pydantic import ValidationError
-
 from agentls.config.files import DamagedFile, JsonFile, read_json
 from agentls.config.folders import agentls_folder, managed_settings_path, user_settings_path
-from agentls.config.settings import (
-    PermissionSettings,
-    SessionSettings,
-    Settings,
-    ViewSettings,
-)
+from agentls.config.scalars import Keys, Misfit, object_in, put_in, scalars_in, unknown_in
+from agentls.config.settings import Settings
 from agentls.protocol.session_state import Rule
 from agentls.protocol.tool_calls import Mode
-from agentls.protocol.wire_model import JsonObject, WireModel
+from agentls.protocol.wire_model import JsonObject
 
 Behaviour = Literal["allow", "ask", "deny"]
 CheckRule = Callable[[Behaviour, str], str | None]
@@ -110,18 +104,10 @@ def _of_flags(flags: Flags) -> Iterator[tuple[str, JsonObject]]:
     yield "--disallowed-tools", {"permissions": {"deny": [*flags.deny]}}
 
 
-_SCALARS: Mapping[str, type[WireModel]] = {
-    "model": Settings,
-    "parallelReads": Settings,
-    "permissions.defaultMode": PermissionSettings,
-    "sessions.store": SessionSettings,
-    "view.expandedView": ViewSettings,
-    "view.verbose": ViewSettings,
-    "view.brief": ViewSettings,
-}
-_MODE = "permissions.defaultMode"
-_NOT_OF_A_FOLDER = frozenset({"sessions.store"})
-"""What only the user and the machine decide: a cloned folder must not lose anybody's history."""
+_MODE: Keys = ("permissions", "defaultMode")
+_NOT_OF_A_FOLDER: tuple[Keys, ...] = (("sessions", "store"), ("fastModel",), ("models",))
+"""What only the user and the machine decide: a cloned folder must neither lose anybody's history,
+nor choose what is paid for, nor say what it costs."""
 _RULE_LISTS: tuple[Behaviour, ...] = ("deny", "ask", "allow")
 _STRICT_MODES = frozenset({"plan", "dontAsk"})
 """Modes that let through less than the default one does."""
@@ -143,7 +129,7 @@ class _Loading:
     remembered: Mapping[Path, JsonFile]
     rules: list[Rule] = field(default_factory=list[Rule])
     problems: list[Problem] = field(default_factory=list[Problem])
-    scalars: dict[str, list[_Scalar]] = field(default_factory=dict[str, list[_Scalar]])
+    scalars: dict[Keys, list[_Scalar]] = field(default_factory=dict[Keys, list[_Scalar]])
     last_good: dict[Path, JsonFile] = field(default_factory=dict[Path, JsonFile])
 
     def add_file(self, path: Path, *, trusted: bool) -> None:
@@ -167,63 +153,58 @@ class _Loading:
         self, source: str, values: JsonObject, file: JsonFile | None, *, trusted: bool
     ) -> None:
         """Add what one layer says. `file` tells the lines."""
-        for key, model in _SCALARS.items():
-            self._add_scalar(key, model, source, values, file, trusted)
-        permissions = _object(values.get("permissions"))
+        if not trusted:
+            values = self._without_what_a_folder_may_not(source, values, file)
+        for said in scalars_in(values):
+            if isinstance(said, Misfit):
+                self._report(source, file, said)
+                continue
+            line = file.line_of(*said.path) if file else None
+            found = self.scalars.setdefault(said.path, [])
+            found.append(_Scalar(said.value, source, line, trusted))
         for behaviour in _RULE_LISTS:
-            for rule in _list(permissions.get(behaviour)):
+            for rule in _list(object_in(values, ("permissions",)).get(behaviour)):
                 self._add_rule(behaviour, rule, source, file, trusted)
-        for name in permissions.keys() - {*_RULE_LISTS, "defaultMode"}:
-            line = file.line_of("permissions", name) if file else None
-            self.problems.append(Problem(source, line, f"permissions have no setting {name!r}"))
+        for misfit in unknown_in(values):
+            self._report(source, file, misfit)
 
     def result(self) -> LoadedSettings:
         """Return the settings that hold."""
-        chosen = {key: found[0] for key, found in self.scalars.items() if key != _MODE}
+        chosen = {path: found[0] for path, found in self.scalars.items() if path != _MODE}
         if (mode := self._mode()) is not None:
             chosen[_MODE] = mode
         rules = {
             behaviour: tuple(rule.rule for rule in self.rules if rule.behaviour == behaviour)
             for behaviour in _RULE_LISTS
         }
-        nested: dict[str, Any] = {"permissions": rules, "sessions": {}, "view": {}}
-        for key, scalar in chosen.items():
-            section, _, name = key.rpartition(".")
-            (nested[section] if section else nested)[name] = scalar.value
+        nested: dict[str, Any] = {"permissions": rules}
+        for path, scalar in chosen.items():
+            put_in(nested, path, scalar.value)
         return LoadedSettings(
             settings=Settings.model_validate(nested),
             rules=tuple(self.rules),
             problems=tuple(self.problems),
-            origins={key: scalar.source for key, scalar in chosen.items()},
+            origins={".".join(path): scalar.source for path, scalar in chosen.items()},
             last_good=self.last_good,
         )
 
-    def _add_scalar(
-        self,
-        key: str,
-        model: type[WireModel],
-        source: str,
-        values: JsonObject,
-        file: JsonFile | None,
-        trusted: bool,
-    ) -> None:
-        section, _, name = key.rpartition(".")
-        inside = _object(values.get(section)) if section else values
-        value = inside.get(name)
-        if value is None:
-            return
-        line = file.line_of(*key.split(".")) if file else None
-        if key in _NOT_OF_A_FOLDER and not trusted:
-            message = f"{key} is passed over: it counts in the user's settings alone"
-            self.problems.append(Problem(source, line, message))
-            return
-        try:
-            model.model_validate({name: value})
-        except ValidationError as error:
-            what = error.errors(include_input=False, include_url=False)[0]["msg"]
-            self.problems.append(Problem(source, line, f"{key} is passed over: {what}"))
-            return
-        self.scalars.setdefault(key, []).append(_Scalar(value, source, line, trusted))
+    def _without_what_a_folder_may_not(
+        self, source: str, values: JsonObject, file: JsonFile | None
+    ) -> JsonObject:
+        """Return `values` without what only the user decides, and report what that was."""
+        for path in _NOT_OF_A_FOLDER:
+            around = object_in(values, path[:-1])
+            if around.get(path[-1]) is None:
+                continue
+            what = "is passed over: it counts in the user's settings alone"
+            self._report(source, file, Misfit(path, what))
+            kept = {name: value for name, value in around.items() if name != path[-1]}
+            values = {**values, path[0]: kept} if len(path) > 1 else kept
+        return values
+
+    def _report(self, source: str, file: JsonFile | None, misfit: Misfit) -> None:
+        line = file.line_of(*misfit.path) if file else None
+        self.problems.append(Problem(source, line, f"{'.'.join(misfit.path)} {misfit.what}"))
 
     def _add_rule(
         self, behaviour: Behaviour, rule: Any, source: str, file: JsonFile | None, trusted: bool
@@ -273,10 +254,6 @@ def _misshapen(values: JsonObject) -> Iterator[tuple[str, Sequence[str]]]:
         if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
             keys = ["permissions", behaviour]
             yield f"permissions.{behaviour} must be a list of strings", keys
-
-
-def _object(value: Any) -> JsonObject:
-    return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:

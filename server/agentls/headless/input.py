@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 import orjson
 
 from agentls.errors import InvalidRequest
+from agentls.protocol.requests import Attachment
 
 MAX_STDIN_BYTES = 10 << 20
 FIRST_BYTE_SECONDS = 3.0
@@ -78,23 +79,36 @@ def message_lines(chunks: Iterable[bytes]) -> Iterator[MessageLine]:
     yield from _message(rest, number + 1)
 
 
-def prompt_text(line: MessageLine) -> str:
-    """Return the text of a `{"type": "user", "message": {...}}` line. Raises `InvalidRequest`."""
+@dataclass(frozen=True, slots=True)
+class ScriptPrompt:
+    """A prompt, and what goes with it."""
+
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+
+
+def prompt_of(line: MessageLine) -> ScriptPrompt:
+    """Return the prompt of a `{"type": "user", "message": {...}}` line. Raises `InvalidRequest`.
+
+    Its content is a text, or blocks of the Messages API: `text`, and `image` and `document` whose
+    source is base64.
+    """
     inner: Any = line.message.get("message")
     content: Any = cast(dict[str, Any], inner).get("content") if isinstance(inner, dict) else None
-    texts: list[Any] = []
+    blocks: list[Any] = cast(list[Any], content) if isinstance(content, list) else []
     if isinstance(content, str):
-        texts = [content]
-    elif isinstance(content, list):
-        texts = [_text_of(block) for block in cast(list[Any], content)]
-    if not texts or not all(isinstance(text, str) for text in texts):
+        blocks = [{"type": "text", "text": content}]
+    attached = [found for block in blocks if (found := _attachment_of(block)) is not None]
+    texts = [_text_of(block) for block in blocks if _attachment_of(block) is None]
+    if not blocks or not all(isinstance(text, str) for text in texts):
         raise InvalidRequest(
-            f"stdin, line {line.number}: message.content must be a string or a list of text "
-            'blocks, as in {"type":"user","message":{"role":"user","content":"..."}}'
+            f"stdin, line {line.number}: message.content must be a string or a list of blocks "
+            "(text; image and document in base64), as in "
+            '{"type":"user","message":{"role":"user","content":"..."}}'
         )
-    if not any(text.strip() for text in texts):
+    if not attached and not any(text.strip() for text in texts):
         raise InvalidRequest(f"stdin, line {line.number}: the prompt has no text")
-    return "\n\n".join(texts)
+    return ScriptPrompt("\n\n".join(texts), tuple(attached))
 
 
 async def in_daemon_thread(make: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
@@ -126,6 +140,16 @@ async def in_daemon_thread(make: Callable[[], Iterator[T]]) -> AsyncGenerator[T,
 
 def _text_of(block: Any) -> Any:
     return cast(dict[str, Any], block).get("text") if isinstance(block, dict) else None
+
+
+def _attachment_of(block: Any) -> Attachment | None:
+    """Return what a block of a picture or a document brings, None for any other."""
+    match block:
+        case {"type": "image" | "document", "source": {"type": "base64", "data": str(data)}}:
+            title: Any = cast(dict[str, Any], block).get("title")
+            return Attachment(data=data, name=title if isinstance(title, str) else None)
+        case _:
+            return None
 
 
 def _may_stay_silent(fd: int) -> bool:

@@ -95,6 +95,61 @@ class PermissionDeniedLine(Line):
     session_id: str
 
 
+class ApiRetryLine(Line):
+    """The model's side failed in a way that may pass, and is asked again after a wait."""
+
+    type: Literal["system"] = "system"
+    subtype: Literal["api_retry"] = "api_retry"
+    attempt: int
+    """How many tries have failed."""
+    max_retries: int
+    retry_delay_ms: int
+    error: str
+    """What failed: `rateLimited`, `overloaded`, `serverFailed` and so on."""
+    message: str
+    session_id: str
+
+
+class CompactMetadata(Line):
+    """What a compaction did."""
+
+    trigger: Literal["manual", "auto"]
+    pre_tokens: int
+    post_tokens: int
+
+
+class CompactBoundaryLine(Line):
+    """A summary took the place of the conversation so far."""
+
+    type: Literal["system"] = "system"
+    subtype: Literal["compact_boundary"] = "compact_boundary"
+    compact_metadata: CompactMetadata
+    session_id: str
+
+
+class TaskStartedLine(Line):
+    """A command goes on in the background."""
+
+    type: Literal["system"] = "system"
+    subtype: Literal["task_started"] = "task_started"
+    task_id: str
+    description: str
+    tool_use_id: str | None
+    session_id: str
+
+
+class TaskNotificationLine(Line):
+    """A command in the background has ended."""
+
+    type: Literal["system"] = "system"
+    subtype: Literal["task_notification"] = "task_notification"
+    task_id: str
+    status: Literal["completed", "failed", "killed"]
+    output_file: str | None
+    summary: str
+    session_id: str
+
+
 class PermissionDenial(Line):
     """A denied call, as the result lists it."""
 
@@ -122,7 +177,7 @@ class ResultLine(Line):
     """How often the model answered."""
     duration_ms: int
     total_cost_usd: float | None = None
-    """None: prices are not known to this version."""
+    """By list prices; null where the price of a response is not known."""
     usage: ApiUsage
     modelUsage: dict[str, ApiUsage] = Field(default_factory=dict[str, ApiUsage])
     permission_denials: tuple[PermissionDenial, ...] = ()
@@ -137,6 +192,15 @@ class ControlResponseLine(Line):
 
 
 StreamJsonLine = (
-    InitLine | AssistantLine | UserLine | PermissionDeniedLine | ResultLine | ControlResponseLine
+    InitLine
+    | AssistantLine
+    | UserLine
+    | PermissionDeniedLine
+    | ApiRetryLine
+    | CompactBoundaryLine
+    | TaskStartedLine
+    | TaskNotificationLine
+    | ResultLine
+    | ControlResponseLine
 )
 """Any line of the stream."""

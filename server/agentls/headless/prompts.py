@@ -6,32 +6,39 @@ from collections.abc import AsyncGenerator, Callable
 from agentls.errors import InvalidRequest
 from agentls.headless.input import (
     MessageLine,
+    ScriptPrompt,
     chunks_of,
     in_daemon_thread,
     message_lines,
     piped_text,
-    prompt_text,
+    prompt_of,
 )
+from agentls.protocol.requests import Attachment
 
 
-async def text_prompts(prompt: str | None, stdin: int) -> AsyncGenerator[str, None]:
+async def text_prompts(
+    prompt: str | None, stdin: int, attachments: tuple[Attachment, ...]
+) -> AsyncGenerator[ScriptPrompt, None]:
     """Yield the prompt, with what is piped in behind it; nothing where there is neither."""
     parts = [prompt or ""]
     async for piped in in_daemon_thread(lambda: piped_text(stdin, wait=prompt is None)):
         parts.append(piped)
     if text := "\n\n".join(part for part in parts if part.strip()):
-        yield text
+        yield ScriptPrompt(text, attachments)
 
 
 async def message_prompts(
-    prompt: str | None, stdin: int, on_control: Callable[[MessageLine], None]
-) -> AsyncGenerator[str, None]:
+    prompt: str | None,
+    stdin: int,
+    attachments: tuple[Attachment, ...],
+    on_control: Callable[[MessageLine], None],
+) -> AsyncGenerator[ScriptPrompt, None]:
     """Yield the prompt, where there is one, and then those of stdin.
 
     Control requests go to `on_control` as they come, also while a prompt is being worked on. A line
     that is wrong is raised when the prompts before it are done. Raises `InvalidRequest`.
     """
-    texts: asyncio.Queue[str | Exception | None] = asyncio.Queue()
+    prompts: asyncio.Queue[ScriptPrompt | Exception | None] = asyncio.Queue()
 
     async def read() -> None:
         try:
@@ -39,29 +46,29 @@ async def message_prompts(
                 if line.message.get("type") == "control_request":
                     on_control(line)
                 else:
-                    texts.put_nowait(_user_text(line))
-            texts.put_nowait(None)
+                    prompts.put_nowait(_user_prompt(line))
+            prompts.put_nowait(None)
         except Exception as error:  # whatever it is, whoever waits for a prompt must hear of it
-            texts.put_nowait(error)
+            prompts.put_nowait(error)
 
     if prompt:
-        texts.put_nowait(prompt)
+        prompts.put_nowait(ScriptPrompt(prompt, attachments))
     reader = asyncio.create_task(read(), name="stdin messages")
     try:
-        while (text := await texts.get()) is not None:
-            if isinstance(text, Exception):
-                raise text
-            yield text
+        while (found := await prompts.get()) is not None:
+            if isinstance(found, Exception):
+                raise found
+            yield found
     finally:
         reader.cancel()
         await asyncio.wait([reader])
 
 
-def _user_text(line: MessageLine) -> str:
+def _user_prompt(line: MessageLine) -> ScriptPrompt:
     kind = line.message.get("type")
     if kind != "user":
         raise InvalidRequest(
             f"stdin, line {line.number}: type {kind!r} is not known here; "
             "send user or control_request"
         )
-    return prompt_text(line)
+    return prompt_of(line)

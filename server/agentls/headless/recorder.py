@@ -3,7 +3,7 @@
 from agentls.headless.lines import PermissionDenial, ResultLine
 from agentls.headless.outcome import Outcome
 from agentls.headless.output import Output
-from agentls.headless.transcribe import api_usage, lines_of
+from agentls.headless.transcribe import api_usage, cost_usd, lines_of
 from agentls.protocol.content import Usage
 from agentls.protocol.events.conversation import AnswerFinished, ToolCallFinished, UsageRecorded
 from agentls.protocol.session_state import SessionState
@@ -50,6 +50,7 @@ class Recorder:
             session_id=session_id,
             num_turns=self.rounds,
             duration_ms=duration_ms,
+            total_cost_usd=cost_usd(self.usage),
             usage=api_usage(self.usage),
             modelUsage={model: api_usage(usage) for model, usage in self.by_model.items()},
             permission_denials=tuple(self.denials),

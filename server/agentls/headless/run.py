@@ -15,7 +15,7 @@ from agentls.agent.session import Session
 from agentls.agent.workspace import Workspace
 from agentls.checkpoints.present import NoBuffers
 from agentls.errors import AgentError, InvalidRequest, UnknownSession
-from agentls.headless.input import MessageLine
+from agentls.headless.input import MessageLine, ScriptPrompt
 from agentls.headless.lines import ControlResponseLine, InitLine
 from agentls.headless.outcome import (
     EXIT_FAILED,
@@ -28,6 +28,8 @@ from agentls.headless.outcome import (
 from agentls.headless.output import Output, OutputClosed, OutputFormat
 from agentls.headless.prompts import message_prompts, text_prompts
 from agentls.headless.recorder import Recorder
+from agentls.protocol.content import Content
+from agentls.protocol.requests import Attachment
 from agentls.state.app_store import AppMoment
 from agentls.stdio import take_stdin, take_stdout, tell
 from agentls.tools.disk_files import DiskFiles
@@ -46,6 +48,8 @@ class RunOptions:
 
     workspace: WorkspaceOptions
     prompt: str | None
+    attachments: tuple[Attachment, ...] = ()
+    """What goes with the first prompt."""
     output_format: OutputFormat = "text"
     input_format: Literal["text", "stream-json"] = "text"
     resume: str | None = None
@@ -202,20 +206,21 @@ class _Run:
 
     async def _prompts(self, session: Session) -> int:
         code: int | None = None
-        async with aclosing(self._texts(session)) as texts:
-            async for text in texts:
-                code = await self._one_prompt(session, text)
+        async with aclosing(self._read_prompts(session)) as prompts:
+            async for prompt in prompts:
+                code = await self._one_prompt(session, prompt)
                 if self._stopped_by:
                     break
         if code is None:
             raise InvalidRequest("no prompt: give one with -p TEXT, or on stdin")
         return code
 
-    def _texts(self, session: Session) -> AsyncGenerator[str, None]:
+    def _read_prompts(self, session: Session) -> AsyncGenerator[ScriptPrompt, None]:
+        prompt, attachments = self._options.prompt, self._options.attachments
         if self._options.input_format == "text":
-            return text_prompts(self._options.prompt, self._stdin)
+            return text_prompts(prompt, self._stdin, attachments)
         control = partial(self._control, session)
-        return message_prompts(self._options.prompt, self._stdin, control)
+        return message_prompts(prompt, self._stdin, attachments, control)
 
     def _control(self, session: Session, line: MessageLine) -> None:
         request = line.message.get("request")
@@ -231,12 +236,12 @@ class _Run:
             response |= {"subtype": "error", "error": text}
         self._output.write_line(ControlResponseLine(response=response))
 
-    async def _one_prompt(self, session: Session, text: str) -> int:
+    async def _one_prompt(self, session: Session, prompt: ScriptPrompt) -> int:
         recorder = Recorder(self._output)
         began = monotonic()
         unsubscribe = session.subscribe(recorder)
         try:
-            outcome = await self._answer(session, text, recorder)
+            outcome = await self._answer(session, prompt, recorder)
         except asyncio.CancelledError:
             outcome = INTERRUPTED
         except AgentError as error:
@@ -249,8 +254,14 @@ class _Run:
             await self._output.written()
         return self._code
 
-    async def _answer(self, session: Session, text: str, recorder: Recorder) -> Outcome:
-        turn_id = self._turn_id = session.prompt(text).turn_id
+    async def _answer(self, session: Session, prompt: ScriptPrompt, recorder: Recorder) -> Outcome:
+        attached: tuple[Content, ...] = ()
+        if prompt.attachments:
+            # Imported for the first attachment: a script waits for the start.
+            from agentls.context.attachments import all_attached
+
+            attached = await all_attached(prompt.attachments, cwd=self._options.workspace.roots[0])
+        turn_id = self._turn_id = session.prompt(prompt.text, attached=attached).turn_id
         await session.idle()
         fails = self._options.permission_prompt == "fail"
         outcome = outcome_of(session.state, turn_id, recorder.unasked if fails else ())

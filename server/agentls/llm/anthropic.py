@@ -16,10 +16,18 @@ from urllib.parse import urlsplit
 import orjson
 
 from agentls.config.secrets import Credentials
-from agentls.errors import ConfigurationError, ModelError, RequestRefused, StreamBroken, Unreachable
+from agentls.errors import (
+    ConfigurationError,
+    ConnectionLost,
+    ModelError,
+    RequestRefused,
+    StreamBroken,
+    StreamStalled,
+    Unreachable,
+)
 from agentls.llm.blocks import encode, sendable_text
 from agentls.llm.model import ModelRequest, StreamEvent
-from agentls.llm.server_errors import Refusal, Server, one_line, retry_after_seconds
+from agentls.llm.server_errors import Refusal, Server, asked_wait, one_line
 
 if TYPE_CHECKING:
     import anthropic
@@ -36,6 +44,16 @@ DRAIN_TIMEOUT = 1.0
 """Seconds that a server has to end its response once the answer is complete."""
 
 CACHE_UP_TO_HERE = {"type": "ephemeral"}
+"""A request may have four of them: behind the tools, the system prompt and two messages."""
+MARKED_MESSAGES = 2
+
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
+BINDING = {"prefix_mismatch_behavior": "drop_block"}
+"""Of a thought before which something has changed: it is dropped, and the request goes on. Source:
+the API's documentation, "Preserved thinking"."""
+BINDING_SINCE = (5, 1)
+"""The first version whose thoughts are bound to what came before them. Older models do not need
+the setting, and some of their servers refuse it."""
 
 
 class AnthropicModel:
@@ -105,7 +123,7 @@ class AnthropicModel:
             stream = await client.post(
                 "/v1/messages",
                 content=request_body(request),
-                options={"headers": {"Content-Type": "application/json"}},
+                options={"headers": request_headers(request)},
                 cast_to=object,
                 stream=True,
                 stream_cls=anthropic.AsyncStream[object],
@@ -173,28 +191,35 @@ class AnthropicModel:
 
         causes = list(_causes(error))
         reason = self._server.without_secrets(_reason(causes))
+        if any(isinstance(cause, httpx2.ReadTimeout) for cause in causes):
+            return StreamStalled(f"{self._server.url} gave no more of an answer: {reason}")
         if begun:
             return StreamBroken(f"{self._server.url} broke off its answer: {reason}")
-        if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        if any(map(_is_about_certificates, causes)):
             return RequestRefused(f"The certificate of {self._server.url} is not trusted: {reason}")
-        if any(isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout) for cause in causes):
+        if any(isinstance(cause, _not_connected()) for cause in causes):
             return Unreachable(
                 f"{self._server.url} cannot be reached: {reason}. Is the network up, and is "
                 "ANTHROPIC_BASE_URL right, where it is set?"
             )
-        return Unreachable(f"{self._server.url} gave no answer: {reason}")
+        return ConnectionLost(f"{self._server.url} gave no answer: {reason}")
 
 
 def request_body(request: ModelRequest) -> bytes:
-    """Return what is sent, with cache marks behind the tools, the system prompt and the last word.
+    """Return what is sent, with cache marks behind the tools, the system prompt and what is new.
 
-    Nothing in `request` is changed; the conversation comes last.
+    The new is what the user's side said last, and what it had said last in the request before: that
+    one left its mark there, so its cache is found however much has come since. Nothing in `request`
+    is changed; the conversation comes last.
     """
     body: dict[str, Any] = {
         "model": request.model,
         "max_tokens": request.max_tokens,
         "stream": True,
     }
+    if request.thinking:
+        binding = {"block_binding": BINDING} if _binds_thoughts(request.model) else {}
+        body["thinking"] = {"type": "adaptive", "display": "summarized", **binding}
     if request.metadata:
         body["metadata"] = request.metadata
     if request.tools:
@@ -208,7 +233,7 @@ def request_body(request: ModelRequest) -> bytes:
         ]
         tools[-1]["cache_control"] = CACHE_UP_TO_HERE
         body["tools"] = tools
-    if request.system:
+    if request.system.strip():
         text = sendable_text(request.system)
         body["system"] = [{"type": "text", "text": text, "cache_control": CACHE_UP_TO_HERE}]
     known = request.encoded
@@ -217,13 +242,49 @@ def request_body(request: ModelRequest) -> bytes:
     return b"".join((encode(body)[:-1], b',"messages":[', known.json, comma, rest, b"]}"))
 
 
+def request_headers(request: ModelRequest) -> dict[str, str]:
+    """Return the headers that are of this request and not of the client."""
+    headers = {"Content-Type": "application/json"}
+    if request.thinking and _binds_thoughts(request.model):
+        headers["anthropic-beta"] = BINDING_BETA
+    return headers
+
+
+def _binds_thoughts(model: str) -> bool:
+    version = _VERSION.search(model)
+    return version is not None and (int(version[1]), int(version[2] or 0)) >= BINDING_SINCE
+
+
+_VERSION = re.compile(r"\bclaude-[a-z]+-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
+"""`claude-opus-5-5`, also behind a gateway's prefix; a day behind the name is no minor version."""
+
+
 def _marked(messages: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
-    """Return `messages` with a cache mark on the last block, where it is the user's."""
-    if not messages or messages[-1]["role"] != "user" or isinstance(messages[-1]["content"], str):
-        return messages
-    *blocks, last = messages[-1]["content"]
-    marked = {**messages[-1], "content": [*blocks, {**last, "cache_control": CACHE_UP_TO_HERE}]}
-    return (*messages[:-1], marked)
+    """Return `messages` with a cache mark on the last block of each of the user's last two."""
+    marked = list(messages)
+    wanted = MARKED_MESSAGES
+    for place in range(len(marked) - 1, -1, -1):
+        message = marked[place]
+        if wanted and message["role"] == "user" and not isinstance(message["content"], str):
+            marked[place] = {**message, "content": _with_mark(message["content"])}
+            wanted -= 1
+    return tuple(marked)
+
+
+def _with_mark(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return `blocks` with a mark on the last one that the API lets have it.
+
+    That is none without text, and no thought. Source: its documentation, "Prompt caching".
+    """
+    for place in range(len(blocks) - 1, -1, -1):
+        block = blocks[place]
+        if block["type"] not in _NOT_MARKED and str(block.get("text", "x")).strip():
+            marked = {**block, "cache_control": CACHE_UP_TO_HERE}
+            return [*blocks[:place], marked, *blocks[place + 1 :]]
+    return blocks
+
+
+_NOT_MARKED = ("thinking", "redacted_thinking")
 
 
 def _with_halves(data: str) -> object:
@@ -235,8 +296,7 @@ def _with_halves(data: str) -> object:
 
 
 def _refusal(error: "anthropic.APIStatusError") -> Refusal:
-    retry_after = retry_after_seconds(error.response.headers.get("retry-after"))
-    return Refusal(error.status_code, error.body, retry_after)
+    return Refusal(error.status_code, error.body, asked_wait(error.response.headers))
 
 
 async def _drain(messages: AsyncIterator[object]) -> None:
@@ -254,6 +314,21 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = cause.__cause__ or cause.__context__
+
+
+def _not_connected() -> tuple[type[Exception], ...]:
+    """Return the errors of connections that did not come about."""
+    import httpx2
+
+    return (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+
+
+def _is_about_certificates(cause: BaseException) -> bool:
+    """Whether either side did not accept the other's certificate, which no wait changes."""
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return True
+    reason = cause.reason if isinstance(cause, ssl.SSLError) else None
+    return bool(reason) and any(word in str(reason) for word in ("CERTIFICATE", "UNKNOWN_CA"))
 
 
 def _reason(causes: list[BaseException]) -> str:

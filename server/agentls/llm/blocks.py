@@ -7,15 +7,19 @@ surrogate, thinking as it came or not at all, inputs that are objects, names and
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
 import orjson
 from pydantic import JsonValue
 
+from agentls.llm.documents import MEDIA_TYPE, sendable_document
 from agentls.llm.images import SendableImage, sendable_image
 from agentls.protocol.content import (
     AnswerPart,
+    Content,
+    DocumentBlock,
+    FileBlock,
     ImageBlock,
     RedactedThinkingPart,
     TextBlock,
@@ -27,6 +31,8 @@ from agentls.protocol.content import (
 Block = dict[str, Any]
 """A content block of the Messages API."""
 
+MAX_TITLE = 255
+"""Characters of a document's title."""
 MAX_NAME = 128
 """Characters of a tool's name, by the documentation's "Define tools"; ids are held to it too."""
 
@@ -74,19 +80,25 @@ def text_block(text: str) -> Block:
 
 
 def content_blocks(
-    content: Iterable[TextBlock | ImageBlock], left_out: dict[int, str] | None = None
+    content: Iterable[Content], left_out: Mapping[int, str] | None = None
 ) -> list[Block]:
     """Return the blocks of a prompt or result, without blank texts.
 
-    `left_out` has the places of the images that are not to be sent, with the reason, which stands
-    in their place.
+    `left_out` has the places in `content` of the pictures and documents that are not to be sent,
+    with the reasons. In their places, and in those of what cannot be sent, there is a note.
     """
     blocks: list[Block] = []
     for place, block in enumerate(content):
-        if isinstance(block, ImageBlock):
-            blocks.append(_image_block(block, (left_out or {}).get(place)))
-        elif block.text.strip():
-            blocks.append(text_block(block.text))
+        match block:
+            case ImageBlock():
+                blocks.append(_image_block(block, (left_out or {}).get(place)))
+            case DocumentBlock():
+                blocks.append(_document_block(block, (left_out or {}).get(place)))
+            case FileBlock():
+                blocks.append(text_block(file_text(block)))
+            case TextBlock():
+                if block.text.strip():
+                    blocks.append(text_block(block.text))
     return blocks
 
 
@@ -108,6 +120,25 @@ def acceptable_name(name: str) -> str:
 
 
 _UNACCEPTABLE = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def left_out_note(block: ImageBlock | DocumentBlock, reason: str) -> str:
+    """Return what the model reads in the place of a picture or a document."""
+    name = " ".join((block.name or "without a name").split())[:100]
+    kind = block.media_type.strip()[:40] or "unknown type"
+    return f"[{block.type.capitalize()} {name} ({kind}) is not shown: {reason}]"
+
+
+def file_text(file: FileBlock) -> str:
+    """Return what a mention stands for, with where it is from."""
+    of = f" {file.symbol} in" if file.symbol else ""
+    lines = ""
+    if file.first_line is not None:
+        last = file.first_line if file.last_line is None else file.last_line
+        lines = f", lines {file.first_line} to {last}"
+    missing = f"\n[{file.left_out}]" if file.left_out else ""
+    head = f"[The {file.what}{of} {file.path}{lines}, which the user mentioned:]"
+    return f"{head}\n{file.text}{missing}"
 
 
 class CallIds:
@@ -151,10 +182,18 @@ def _image_block(image: ImageBlock, left_out: str | None) -> Block:
     if isinstance(sent, SendableImage):
         source = {"type": "base64", "media_type": sent.media_type, "data": sent.data}
         return {"type": "image", "source": source}
-    reason = left_out if sent is None else sent.reason
-    name = " ".join((image.name or "without a name").split())[:100]
-    kind = image.media_type.strip()[:40] or "unknown type"
-    return text_block(f"[Image {name} ({kind}) is not shown: {reason}]")
+    return text_block(left_out_note(image, (left_out if sent is None else sent.reason) or ""))
+
+
+def _document_block(document: DocumentBlock, left_out: str | None) -> Block:
+    sent = sendable_document(document) if left_out is None else left_out
+    if isinstance(sent, str):
+        return text_block(left_out_note(document, sent))
+    source = {"type": "base64", "media_type": MEDIA_TYPE, "data": sent.data}
+    block: Block = {"type": "document", "source": source}
+    if title := " ".join((document.name or "").split()):
+        block["title"] = sendable_text(title)[:MAX_TITLE]
+    return block
 
 
 def _without_broken_thoughts(

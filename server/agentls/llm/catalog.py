@@ -1,24 +1,28 @@
 """The models that can be chosen, by name."""
 
 import difflib
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentls.config.secrets import Credentials
+from agentls.config.settings import Settings
 from agentls.errors import NoCredentials, UnknownModel
-from agentls.llm.anthropic import AnthropicModel
 from agentls.llm.model import Model
-from agentls.llm.offline import OfflineModel
+from agentls.llm.model_facts import CLAUDE_PREFIX, OFFLINE, SCRIPTED_PREFIX, facts_of
 from agentls.protocol.requests import ModelInfo
 
+if TYPE_CHECKING:
+    from agentls.llm.anthropic import AnthropicModel
+
 DEFAULT_MODEL = "claude-sonnet-5-5"
-OFFLINE = "offline"
-SCRIPTED_PREFIX = "scripted:"
-CLAUDE_PREFIX = "claude-"
 
 CLAUDE_MODELS = {
     "claude-sonnet-5-5": "Claude Sonnet 5.5",
     "claude-opus-5-5": "Claude Opus 5.5",
     "claude-haiku-5-5": "Claude Haiku 5.5",
+    "claude-fable-5-2": "Claude Fable 5.2",
+    "claude-fable-5-1": "Claude Fable 5.1",
     "claude-sonnet-5": "Claude Sonnet 5",
     "claude-opus-5": "Claude Opus 5",
 }
@@ -35,14 +39,22 @@ class ModelCatalog:
     """Finds models by name and owns them; one client serves all models of a server.
 
     `scenario_folder` is where relative paths in `scripted:PATH` begin. A scenario goes on from
-    one session to the next as long as the catalog lives.
+    one session to the next as long as the catalog lives. `settings` are those in force when it is
+    called; they may know more of a model.
     """
 
-    def __init__(self, credentials: Credentials, *, scenario_folder: Path) -> None:
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        scenario_folder: Path,
+        settings: Callable[[], Settings] = Settings,
+    ) -> None:
         self._credentials = credentials
         self._scenario_folder = scenario_folder
-        self._offline = OfflineModel()
+        self._settings = settings
         self._scripted: dict[Path, Model] = {}
+        self._offline: Model | None = None
         self._server: AnthropicModel | None = None
 
     def resolve(self, name: str) -> Model:
@@ -51,7 +63,11 @@ class ModelCatalog:
         Raises UnknownModel, NoCredentials, BadScenario, or ConfigurationError for credentials that
         cannot be sent; each says what to do.
         """
+        # Each is imported for who has chosen it: an editor waits for the start.
         if name == OFFLINE:
+            from agentls.llm.offline import OfflineModel
+
+            self._offline = self._offline or OfflineModel()
             return self._offline
         if name.startswith(SCRIPTED_PREFIX):
             return self._scenario(name.removeprefix(SCRIPTED_PREFIX))
@@ -60,36 +76,22 @@ class ModelCatalog:
         if not self._credentials.usable:
             raise NoCredentials(f"There are no credentials for the model {name}. {WAYS_OUT}")
         if self._server is None:
+            from agentls.llm.anthropic import AnthropicModel
+
             self._server = AnthropicModel(self._credentials)
         return self._server
 
     def list(self) -> tuple[ModelInfo, ...]:
         """Return the models worth offering, the default first."""
+        usable = self._credentials.usable
+        scenarios = ((f"{SCRIPTED_PREFIX}{path}", path.name) for path in self._scripted)
         return (
             *(
-                ModelInfo(
-                    id=model_id,
-                    display_name=display_name,
-                    provider="anthropic",
-                    available=self._credentials.usable,
-                )
-                for model_id, display_name in CLAUDE_MODELS.items()
+                self._info(model, name, "anthropic", usable)
+                for model, name in CLAUDE_MODELS.items()
             ),
-            *(
-                ModelInfo(
-                    id=f"{SCRIPTED_PREFIX}{path}",
-                    display_name=f"Scenario {path.name}",
-                    provider="agentls",
-                    available=True,
-                )
-                for path in self._scripted
-            ),
-            ModelInfo(
-                id=OFFLINE,
-                display_name="Offline (no language model)",
-                provider="agentls",
-                available=True,
-            ),
+            *(self._info(model, f"Scenario {name}", "agentls", True) for model, name in scenarios),
+            self._info(OFFLINE, "Offline (no language model)", "agentls", True),
         )
 
     async def prepare(self, name: str) -> None:
@@ -97,17 +99,27 @@ class ModelCatalog:
 
         Raises as `resolve` does.
         """
-        model = self.resolve(name)
-        if isinstance(model, AnthropicModel):
-            await model.prepare()
+        if self.resolve(name) is self._server and self._server is not None:
+            await self._server.prepare()
 
     async def aclose(self) -> None:
         """Close every connection."""
         if self._server is not None:
             await self._server.aclose()
 
+    def _info(self, model: str, name: str, provider: str, available: bool) -> ModelInfo:
+        facts = facts_of(model, self._settings())
+        return ModelInfo(
+            id=model,
+            display_name=name,
+            provider=provider,
+            available=available,
+            context_window=facts.window,
+            input_usd_per_mtok=facts.prices.input_usd_per_mtok if facts.prices else None,
+            output_usd_per_mtok=facts.prices.output_usd_per_mtok if facts.prices else None,
+        )
+
     def _scenario(self, written: str) -> Model:
-        # Imported late: few processes play one, and an editor waits for the start.
         from agentls.llm.scripted import ScriptedModel
 
         path = (self._scenario_folder / Path(written).expanduser()).resolve()

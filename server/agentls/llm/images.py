@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from agentls.llm.image_header import DamagedImage, ImageHeader, read_image_header
-from agentls.protocol.content import ImageBlock, TextBlock
+from agentls.protocol.content import Content, ImageBlock
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -95,7 +95,7 @@ def prepare_images(blocks: Iterable[ImageBlock]) -> None:
         sendable_image(block)
 
 
-def images_of(content: Iterable[TextBlock | ImageBlock]) -> Iterator[tuple[int, ImageBlock]]:
+def images_of(content: Iterable[Content]) -> Iterator[tuple[int, ImageBlock]]:
     """Yield the pictures of a prompt or result with their places in it."""
     for place, block in enumerate(content):
         if isinstance(block, ImageBlock):

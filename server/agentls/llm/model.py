@@ -37,6 +37,9 @@ class ModelRequest:
     """`MessageParam`s of the Messages API."""
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int = 16_384
+    """What the answer may have, its thoughts included."""
+    thinking: bool = False
+    """Let the model think as much as it sees fit; only for models that can."""
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     encoded: EncodedPrefix = EncodedPrefix()
     """What of `messages` is encoded already, for a model that can use it."""

@@ -2,9 +2,10 @@
 
 What the API demands of a conversation and sessions break: roles alternate, the first message and
 the last are the user's, every tool call is answered in the next message, results first and in the
-order of the calls. `blocks.py` has what it demands of a block, `images.py` of an image and
-`fitting.py` of all of them together. And what was sent is sent again as it was: newer models check
-that nothing changed before their thoughts, and every model's cache needs it.
+order of the calls. `blocks.py` has what it demands of a block, `images.py` of a picture,
+`documents.py` of a document and `fitting.py` of all of them together. And what was sent is sent
+again as it was: newer models check that nothing changed before their thoughts, and every model's
+cache needs it. `clearing.py` has the one exception that is made on purpose.
 """
 
 import asyncio
@@ -23,10 +24,12 @@ from agentls.llm.blocks import (
     encode,
     text_block,
 )
+from agentls.llm.clearing import Clearing, clearing_before
+from agentls.llm.documents import documents_of, prepare_documents
 from agentls.llm.fitting import Fitting, Rewritten
 from agentls.llm.images import images_of, prepare_images
 from agentls.llm.model import EncodedPrefix
-from agentls.protocol.content import ImageBlock
+from agentls.protocol.content import Content, text_of
 from agentls.protocol.history import (
     Answer,
     CallResult,
@@ -47,6 +50,7 @@ GO_ON = "(Go on.)"
 """What the user says where an answer would follow an answer, or be the last message."""
 MISSING = "(Messages are missing here: they could not be read from the saved session.)"
 TEXT_ONLY = "the result of a call that failed may hold text only"
+NOTICE = "[A notice of agentls, not of the user:]"
 SUMMARY = "This is a summary of the conversation so far, which is not shown itself:"
 
 
@@ -91,22 +95,39 @@ class Conversation:
     """Converts one history again and again as it grows, and each part of it once.
 
     A history that does not continue the last one, after a rewind or a compaction, is converted
-    whole.
+    whole, and so is one of which more is cleared than before.
     """
 
     def __init__(self) -> None:
-        self._begin()
+        self._begin(Clearing())
 
     async def prepare(self, history: Sequence[Entry]) -> None:
-        """Do in a thread what `messages` would take long for: scaling images it has not seen."""
+        """Do in a thread what `messages` would take long for: looking at media it has not seen."""
         known = len(self._closed_entries) if self._continued_by(history) else 0
-        if images := tuple(_images(history[known:])):
+        contents = tuple(_contents(history[known:]))
+        if images := tuple(block for content in contents for _, block in images_of(content)):
             await asyncio.to_thread(prepare_images, images)
+        if documents := tuple(block for content in contents for _, block in documents_of(content)):
+            await asyncio.to_thread(prepare_documents, documents)
 
-    def messages(self, history: Sequence[Entry]) -> Messages:
-        """Return the messages to send, of which there is at least one."""
-        if not self._continued_by(history):
-            self._begin()
+    def messages(
+        self,
+        history: Sequence[Entry],
+        cleared_before: str | None = None,
+        cleared_at: str | None = None,
+    ) -> Messages:
+        """Return the messages to send, of which there is at least one.
+
+        Tool output, pictures and documents before the message of the id `cleared_before` are sent
+        as placeholders; where it is not in the history, all is sent. `cleared_at` is the moment of
+        that decision: thoughts up to then came of what is cleared now, and are not sent either.
+        Where it is not given, that goes for the thoughts before that message alone.
+        """
+        continued = self._continued_by(history)
+        known_clearing = self._clearing if continued else Clearing()
+        clearing = clearing_before(cleared_before, cleared_at, history, known_clearing)
+        if not continued or clearing != self._clearing:
+            self._begin(clearing)
         self._latest = history if isinstance(history, History) else None
         known = len(self._closed_entries)
         rest = history[known:]
@@ -150,11 +171,12 @@ class Conversation:
         begins = [i for i, entry in enumerate(entries) if i == 0 or isinstance(entry, Answer)]
         self._close(entries, [*begins, len(entries)], 0, fitting)
 
-    def _begin(self) -> None:
+    def _begin(self, clearing: Clearing) -> None:
+        self._clearing = clearing
         self._latest: History | None = None
         self._closed_entries: list[Entry] = []
         """Everything before the last answer, which no later entry can change."""
-        self._fitting = Fitting()
+        self._fitting = Fitting(clearing)
         self._encoded_with = Rewritten()
         self._begin_encoding()
 
@@ -179,12 +201,12 @@ class Conversation:
         return all(map(operator.is_, closed, history))
 
 
-def _images(entries: Iterable[Entry]) -> Iterator[ImageBlock]:
+def _contents(entries: Iterable[Entry]) -> Iterator[tuple[Content, ...]]:
     for entry in entries:
         if isinstance(entry, UserMessage):
-            yield from (block for _, block in images_of(entry.content))
+            yield entry.content
         elif isinstance(entry, CallResult):
-            yield from (block for _, block in images_of(entry.call.content))
+            yield entry.call.content
 
 
 def _join(messages: list[Message], more: Iterator[Message]) -> None:
@@ -227,7 +249,8 @@ def _round_messages(
     """
     results: dict[str, list[tuple[int, CallResult]]] = {}
     said: list[Block] = []
-    for at, entry in enumerate(entries, number):
+    for at, whole in enumerate(entries, number):
+        entry = fitting.sent(at, whole)
         if isinstance(entry, CallResult):
             results.setdefault(entry.call.id, []).append((at, entry))
         elif not isinstance(entry, Answer):
@@ -252,10 +275,13 @@ def _round_messages(
 
 def _said(entry: UserMessage | Summary | Gap, left_out: dict[int, str]) -> list[Block]:
     match entry:
+        case UserMessage(author="agentls"):
+            return [text_block(f"{NOTICE}\n{text_of(entry.content)}")]
         case UserMessage():
             return content_blocks(entry.content, left_out)
         case Summary():
-            return [text_block(f"{SUMMARY}\n\n{entry.text}")]
+            texts = [f"{SUMMARY}\n\n{entry.text}", entry.put_back]
+            return [text_block(text) for text in texts if text.strip()]
         case Gap():
             return [text_block(MISSING)]
         case _:
@@ -271,6 +297,6 @@ def _result_block(call_id: str, given: tuple[int, CallResult] | None, fitting: F
     if result.call.outcome != "ok":
         block["is_error"] = True
         # "all content must be type `text` if `is_error` is true"
-        left_out = {place: TEXT_ONLY for place, _ in images_of(result.call.content)}
+        left_out = dict.fromkeys(range(len(result.call.content)), TEXT_ONLY)
     content = content_blocks(result.call.content, left_out)
     return {**block, "content": content or [text_block(NO_OUTPUT)]}

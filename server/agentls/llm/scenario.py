@@ -25,8 +25,11 @@ ErrorKind = Literal[
     "promptTooLong",
     "rateLimited",
     "overloaded",
+    "serverFailed",
+    "connectionLost",
     "unreachable",
     "streamBroken",
+    "streamStalled",
 ]
 """The model errors of agentls/errors.py."""
 
@@ -72,6 +75,8 @@ class ScriptedAnswer(ScenarioModel):
     """One answer: thinking, then text, then calls, then its end or its failure."""
 
     thinking: str = ""
+    signature: str = ""
+    """Of the thinking, which is sent back later where it has one."""
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()
     error: ScriptedError | None = None
@@ -81,17 +86,31 @@ class ScriptedAnswer(ScenarioModel):
     delay_ms: int = Field(default=0, ge=0, le=600_000)
     """The wait before each event of the stream."""
     stop_reason: (
-        Literal["end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause_turn"]
+        Literal[
+            "end_turn",
+            "tool_use",
+            "max_tokens",
+            "stop_sequence",
+            "refusal",
+            "pause_turn",
+            "model_context_window_exceeded",
+        ]
         | None
     ) = None
     """What follows from the calls where it is left out."""
     input_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)
+    cache_read_tokens: int | None = Field(default=None, ge=0)
+    cache_write_tokens: int | None = Field(default=None, ge=0)
+    repeat: bool = False
+    """Give this answer to every further request."""
 
     @model_validator(mode="after")
     def _holds_something(self) -> "ScriptedAnswer":
         if not self.model_fields_set & {"thinking", "text", "calls", "error"}:
             raise ValueError("an answer needs one of text, thinking, calls, error")
+        if self.signature and not self.thinking:
+            raise ValueError("a signature needs thinking that it signs")
         return self
 
 
@@ -100,6 +119,16 @@ class Scenario(ScenarioModel):
 
     version: Literal[1]
     answers: tuple[ScriptedAnswer, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _reaches_its_end(self) -> "Scenario":
+        for number, answer in enumerate(self.answers[:-1]):
+            if answer.repeat:
+                raise ValueError(
+                    f"answers[{number}] has `repeat`, so those after it are never given: only the "
+                    "last one may have it"
+                )
+        return self
 
 
 def load_scenario(path: Path) -> Scenario:

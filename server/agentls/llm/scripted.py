@@ -5,13 +5,16 @@ from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 from agentls.errors import (
+    ConnectionLost,
     KeyRefused,
     ModelError,
     Overloaded,
     PromptTooLong,
     RateLimited,
     RequestRefused,
+    ServerFailed,
     StreamBroken,
+    StreamStalled,
     TryAgainLater,
     Unreachable,
 )
@@ -39,15 +42,19 @@ ERRORS: dict[ErrorKind, type[ModelError]] = {
     "promptTooLong": PromptTooLong,
     "rateLimited": RateLimited,
     "overloaded": Overloaded,
+    "serverFailed": ServerFailed,
+    "connectionLost": ConnectionLost,
     "unreachable": Unreachable,
     "streamBroken": StreamBroken,
+    "streamStalled": StreamStalled,
 }
 
 
 class ScriptedModel:
     """Gives a scenario's answers in order, one to each request, whoever asks.
 
-    A request takes its answer when it begins, so one that is cancelled or fails has used it up.
+    A request takes its answer when it begins, so one that is cancelled or fails has used it up,
+    unless it is one to be repeated.
     """
 
     def __init__(self, scenario: Scenario, name: str = "the scenario") -> None:
@@ -88,8 +95,10 @@ class ScriptedModel:
                 f"{self._name} is at its end: it has {len(answers)} answers, and the model was "
                 "asked once more. Add an answer, or start a new session."
             )
-        self._next += 1
-        return self._next, answers[self._next - 1]
+        number, answer = self._next + 1, answers[self._next]
+        if not answer.repeat:
+            self._next = number
+        return number, answer
 
     def _check(self, expectation: Expectation, request: ModelRequest, number: int) -> None:
         missing = list(_unmet(expectation, request))
@@ -103,10 +112,7 @@ class ScriptedModel:
         self._responses += 1
         blocks = tuple(self._blocks(answer))
         usage = estimated_usage(request, blocks)
-        if answer.input_tokens is not None:
-            usage["input_tokens"] = answer.input_tokens
-        if answer.output_tokens is not None:
-            usage["output_tokens"] = answer.output_tokens
+        usage |= {name: tokens for name, tokens in _told(answer) if tokens is not None}
         stop_reason = answer.stop_reason or ("tool_use" if answer.calls else "end_turn")
         return WrittenAnswer(f"msg_{self._responses}", request.model, blocks, stop_reason, usage)
 
@@ -121,7 +127,11 @@ class ScriptedModel:
 
     def _blocks(self, answer: ScriptedAnswer) -> Iterator[Block]:
         if answer.thinking:
-            yield {"type": "thinking", "thinking": answer.thinking, "signature": ""}
+            yield {
+                "type": "thinking",
+                "thinking": answer.thinking,
+                "signature": answer.signature,
+            }
         if answer.text:
             yield {"type": "text", "text": answer.text}
         for call in answer.calls:
@@ -135,6 +145,14 @@ class ScriptedModel:
             if call.raw_input is not None:
                 block["partial_json"] = call.raw_input
             yield block
+
+
+def _told(answer: ScriptedAnswer) -> Iterator[tuple[str, int | None]]:
+    """Yield the parts of the usage by the API's names; None where it is to be estimated."""
+    yield "input_tokens", answer.input_tokens
+    yield "output_tokens", answer.output_tokens
+    yield "cache_read_input_tokens", answer.cache_read_tokens
+    yield "cache_creation_input_tokens", answer.cache_write_tokens
 
 
 def _error(error: ScriptedError) -> ModelError:

@@ -6,6 +6,7 @@ never holds a credential.
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -17,8 +18,8 @@ from agentls.errors import (
     PromptTooLong,
     RateLimited,
     RequestRefused,
+    ServerFailed,
     StreamBroken,
-    Unreachable,
 )
 
 LONGEST_QUOTE = 300
@@ -30,6 +31,16 @@ TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 """The API has no code for it: Anthropic, llama.cpp, vLLM and Ollama, each in its own words."""
+
+_THINKING_SETTING = re.compile(
+    r"anthropic-beta|block_binding|\bthinking\.(?:adaptive|display|type)\b|adaptive thinking"
+    r"|(?:^|[\s'\"`.])thinking['\"`]?: |\bfield '?thinking",
+    re.IGNORECASE,
+)
+"""What gateways and local servers say that do not know the setting, or models that cannot think."""
+_OF_A_THOUGHT = re.compile(r"\bmessages\.\d|signature", re.IGNORECASE)
+"""Words about a thought in the conversation, which may name the setting as a way out."""
+_THINKING_ADVICE = "Set `thinking` to `off` for it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,15 @@ class Refusal:
         if isinstance(message, str):
             return one_line(message)
         return one_line(self.body) if isinstance(self.body, str) else ""
+
+    @property
+    def code(self) -> str:
+        """Return the error's code within its type, or an empty text."""
+        details: Any = self._error().get("details")
+        if not isinstance(details, dict):
+            return ""
+        code = cast("dict[str, Any]", details).get("error_code")
+        return code if isinstance(code, str) else ""
 
     def _error(self) -> dict[str, Any]:
         """Return `error` of the body; some servers write a text there, or no `error` at all."""
@@ -104,10 +124,15 @@ class Server:
                 return Overloaded(
                     f"The model at {self.url} is overloaded{said}", retry_after=refusal.retry_after
                 )
+            case "spent":
+                return RequestRefused(
+                    f"{self.url} takes no more requests, as the account's limit of spending is "
+                    f"reached{said}"
+                )
             case "broken":
                 return StreamBroken(f"{self.url} broke off its answer{said}")
             case "failed":
-                return Unreachable(
+                return ServerFailed(
                     f"{self.url} failed {code}{said}", retry_after=refusal.retry_after
                 )
             case "not found":
@@ -117,7 +142,8 @@ class Server:
                     "Messages API, without /v1?"
                 )
             case _:
-                return RequestRefused(f"{self.url} refused the request {code}{said}")
+                advice = _advice(refusal)
+                return RequestRefused(f"{self.url} refused the request {code}{said}{advice}")
 
     def without_secrets(self, text: str) -> str:
         """Return `text` with every credential blotted out."""
@@ -128,7 +154,32 @@ class Server:
         return text
 
 
+def refuses_thinking(error: RequestRefused) -> bool:
+    """Whether a server refused a request because it, or its model, knows no `thinking` setting."""
+    return str(error).endswith(_THINKING_ADVICE)
+
+
+def asked_wait(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a response asks to wait, or None; names are in lower case.
+
+    `retry-after-ms` is not in any standard, and finer than `retry-after`. A date in that is read by
+    the server's own clock, where the response tells it.
+    """
+    milliseconds = retry_after_seconds(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    return retry_after_seconds(headers.get("retry-after"), now=_moment(headers.get("date", "")))
+
+
+def _advice(refusal: Refusal) -> str:
+    if refusal.streaming or not _THINKING_SETTING.search(refusal.words):
+        return ""
+    return "" if _OF_A_THOUGHT.search(refusal.words) else f". {_THINKING_ADVICE}"
+
+
 def _kind(refusal: Refusal) -> str:
+    if refusal.code.endswith("spend_limit_reached"):
+        return "spent"
     match refusal.type:
         case "authentication_error" | "permission_error":
             return "key"
@@ -158,7 +209,7 @@ def _kind_of_status(refusal: Refusal) -> str:
             return "too long"
         case 429:
             return "rate"
-        case 503 | 529:
+        case 529:
             return "overloaded"
         case status if status >= 500:
             return "too long" if TOO_LONG.search(refusal.words) else "failed"
@@ -182,15 +233,18 @@ def retry_after_seconds(header: str | None, *, now: datetime | None = None) -> f
     try:
         seconds = float(header)
     except ValueError:
-        seconds = _seconds_until(header, now or datetime.now(UTC))
+        moment = _moment(header)
+        if moment is None:
+            return None
+        seconds = (moment - (now or datetime.now(UTC))).total_seconds()
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def _seconds_until(date: str, now: datetime) -> float:
+def _moment(date: str) -> datetime | None:
     from email.utils import parsedate_to_datetime  # rare, and slow to import
 
     try:
         moment = parsedate_to_datetime(date)
     except ValueError:
-        return math.nan
-    return (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds()
+        return None
+    return moment.replace(tzinfo=moment.tzinfo or UTC)

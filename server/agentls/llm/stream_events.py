@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from agentls.llm.blocks import encode
 from agentls.llm.model import ModelRequest, StreamEvent
 
 CHARACTERS_PER_TOKEN = 3.5
@@ -64,7 +65,9 @@ def closing_events(answer: WrittenAnswer) -> Iterator[StreamEvent]:
 def estimated_usage(request: ModelRequest, blocks: tuple[Block, ...]) -> dict[str, int]:
     """Return a guess at the tokens of a request and its answer, at least one of each."""
     tools = sum(len(tool.description) + len(str(tool.input_schema)) for tool in request.tools)
-    sent = len(request.system) + len(str(request.messages)) + tools
+    known = request.encoded
+    said = len(known.json) + len(encode(list(request.messages[known.count :])))
+    sent = len(request.system) + said + tools
     answered = len(str(blocks)) if blocks else 0
     return {"input_tokens": _tokens(sent), "output_tokens": _tokens(answered)}
 

@@ -1,12 +1,18 @@
 """What each `agent/*` request does: a method each, named after it, over the agent's workspace."""
 
-from agentls.agent.session import Session
+from typing import TYPE_CHECKING
+
 from agentls.agent.workspace import Workspace
 from agentls.errors import InvalidRequest
 from agentls.lsp.client import Client
 from agentls.lsp.joining import Joining
-from agentls.protocol import requests
+from agentls.protocol import at_work, requests
+from agentls.protocol.content import Content
+from agentls.protocol.tasks import FINAL_STATUSES
 from agentls.state.selectors import snapshot
+
+if TYPE_CHECKING:
+    from agentls.agent.session import Session
 
 
 class Handlers:
@@ -61,11 +67,37 @@ class Handlers:
     async def session_prompt(
         self, params: requests.SessionPromptParams
     ) -> requests.SessionPromptResult:
-        """Queue a prompt, before the first await; it is on disk when this is answered."""
+        """Queue a prompt, before the first await where nothing is attached; it is on disk then."""
         session = self._session(params.session_id)
-        taken = session.prompt(params.text, turn_id=params.turn_id, origin=self._joining.origin())
+        attached: tuple[Content, ...] = ()
+        if params.attachments:
+            attached = await self._attached(params.attachments)
+        taken = session.prompt(
+            params.text,
+            turn_id=params.turn_id,
+            delivery=params.delivery,
+            attached=attached,
+            origin=self._joining.origin(),
+        )
         await session.save()
         return requests.SessionPromptResult(turn_id=taken.turn_id, queued=taken.queued)
+
+    async def session_compact(
+        self, params: at_work.SessionCompactParams
+    ) -> at_work.SessionCompactResult:
+        """Queue a compaction."""
+        session = self._session(params.session_id)
+        taken = session.compact(
+            params.instructions, turn_id=params.turn_id, origin=self._joining.origin()
+        )
+        await session.save()
+        return at_work.SessionCompactResult(turn_id=taken.turn_id, queued=taken.queued)
+
+    async def session_clear(self, params: at_work.SessionClearParams) -> at_work.SessionClearResult:
+        """Begin the conversation anew."""
+        session = self._session(params.session_id)
+        messages = await session.clear(origin=self._joining.origin())
+        return at_work.SessionClearResult(messages=messages)
 
     async def turn_cancel(self, params: requests.TurnCancelParams) -> requests.TurnCancelResult:
         """Stop a turn."""
@@ -96,6 +128,35 @@ class Handlers:
         await session.save(durable=True)
         return requests.ApprovalAnswerResult(decision=decision)
 
+    async def question_answer(
+        self, params: at_work.QuestionAnswerParams
+    ) -> at_work.QuestionAnswerResult:
+        """Answer what a call asks the user."""
+        session = self._session(params.session_id)
+        session.answer_questions(params.call_id, params.answers, origin=self._joining.origin())
+        await session.save(durable=True)
+        return at_work.QuestionAnswerResult()
+
+    async def task_list(self, params: at_work.TaskListParams) -> at_work.TaskListResult:
+        """List the tasks."""
+        return at_work.TaskListResult(tasks=self._session(params.session_id).state.tasks)
+
+    async def task_output(self, params: at_work.TaskOutputParams) -> at_work.TaskOutputResult:
+        """Read on in a task's output."""
+        tasks = self._session(params.session_id).tasks
+        finished = tasks.get(params.task_id).status in FINAL_STATUSES
+        piece = await tasks.output(params.task_id, params.offset, params.limit)
+        return at_work.TaskOutputResult(
+            text=piece.text, next_offset=piece.next_offset, size=piece.size, finished=finished
+        )
+
+    async def task_stop(self, params: at_work.TaskStopParams) -> at_work.TaskStopResult:
+        """End a task."""
+        session = self._session(params.session_id)
+        task = await session.tasks.stop(params.task_id)
+        await session.save()
+        return at_work.TaskStopResult(task=task)
+
     async def model_list(self, params: requests.ModelListParams) -> requests.ModelListResult:
         """List the models."""
         return requests.ModelListResult(models=self._workspace.surroundings.catalog.list())
@@ -106,6 +167,13 @@ class Handlers:
         choice = session.set_model(params.model, params.scope, origin=self._joining.origin())
         await session.save()
         return requests.ModelSetResult(model=choice)
+
+    async def fast_mode_set(self, params: at_work.FastModeSetParams) -> at_work.FastModeSetResult:
+        """Turn fast mode on or off."""
+        session = self._session(params.session_id)
+        choice = session.set_fast_mode(params.enabled, origin=self._joining.origin())
+        await session.save()
+        return at_work.FastModeSetResult(model=choice)
 
     async def mode_set(self, params: requests.ModeSetParams) -> requests.ModeSetResult:
         """Choose a mode."""
@@ -130,8 +198,14 @@ class Handlers:
             self._workspace.settings_writes.put(key, value)
         return requests.ViewSetResult(view=self._client.view)
 
-    def _session(self, session_id: str) -> Session:
+    def _session(self, session_id: str) -> "Session":
         return self._workspace.session(session_id)
+
+    async def _attached(self, given: tuple[requests.Attachment, ...]) -> tuple[Content, ...]:
+        # Imported for the first attachment: an editor waits for the server's start.
+        from agentls.context.attachments import all_attached
+
+        return await all_attached(given, cwd=self._workspace.surroundings.cwd)
 
 
 def _offset(cursor: str | None) -> int:

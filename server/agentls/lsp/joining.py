@@ -1,13 +1,16 @@
 """A client's part in sessions: which it follows, and what its requests are known by."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from agentls.agent.session import Session
 from agentls.lsp.client import Client
 from agentls.lsp.publisher import Publisher
 from agentls.protocol.events.envelope import Origin
 from agentls.protocol.session_state import SessionSnapshot
 from agentls.state.selectors import snapshot
+
+if TYPE_CHECKING:
+    from agentls.agent.session import Session
 
 
 class Joining:
@@ -20,7 +23,7 @@ class Joining:
         self._publisher = publisher
         self._request_id = request_id
 
-    def join(self, session: Session) -> SessionSnapshot:
+    def join(self, session: "Session") -> SessionSnapshot:
         """Follow a session from the very moment of its snapshot: no await lies between the two."""
         self._publisher.follow(session)
         moment = session.now

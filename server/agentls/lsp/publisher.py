@@ -7,11 +7,10 @@ session instead, once it reads again.
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pygls.lsp.server import LanguageServer
 
-from agentls.agent.session import Session
 from agentls.lsp.rpc import notify, outbox_of
 from agentls.lsp.wire import LOW_WATER, Writer
 from agentls.protocol.events.conversation import PartDelta
@@ -35,6 +34,9 @@ from agentls.state.app_store import AppMoment, AppStore, changed_app_slices
 from agentls.state.event_store import Moment
 from agentls.state.selectors import changed_slices, snapshot
 
+if TYPE_CHECKING:
+    from agentls.agent.session import Session
+
 MAX_BACKLOG = 8 << 20
 """Bytes that may wait for a client before events give way to a snapshot."""
 
@@ -55,7 +57,7 @@ class Publisher:
         if self._options.state:
             self._leave_app = app.subscribe(self._on_app)
 
-    def follow(self, session: Session) -> None:
+    def follow(self, session: "Session") -> None:
         """Send every change of a session from now on; again changes nothing."""
         known = self._feeds.get(session.id)
         if known is not None and known.session is not session:
@@ -93,7 +95,7 @@ class _SessionFeed:
     """One session's way to one client."""
 
     def __init__(
-        self, session: Session, server: LanguageServer, outbox: Writer, options: ClientOptions
+        self, session: "Session", server: LanguageServer, outbox: Writer, options: ClientOptions
     ) -> None:
         self.session = session
         self._server = server

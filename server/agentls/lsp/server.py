@@ -78,6 +78,7 @@ class AgentServer(LanguageServer):
             (types.INITIALIZE, self._on_initialize),
             (types.INITIALIZED, self._on_initialized),
             (types.SHUTDOWN, self._on_shutdown),
+            (types.TEXT_DOCUMENT_DID_SAVE, self._on_save),
         ):
             # pygls marks what it registers, and a bound method cannot be marked.
             self.feature(method)(partial(handle))
@@ -117,6 +118,11 @@ class AgentServer(LanguageServer):
         self._agent.join(self._client, self)
         # Slow to import, and needed by the first prompt: begun now, while nobody waits.
         self._preparing = asyncio.create_task(self._agent_workspace.prepare(), name="prepare")
+
+    async def _on_save(self, params: types.DidSaveTextDocumentParams) -> None:
+        path = to_fs_path(params.text_document.uri)
+        if self._agent_workspace is not None and path:
+            await self._agent_workspace.user_saved(Path(path))
 
     async def _on_shutdown(self, params: None) -> None:
         """Have everything on disk before `shutdown` is answered: some editors kill right after."""

@@ -24,7 +24,8 @@ class Verdict:
     """What is to become of a call."""
 
     behaviour: Literal["allow", "deny", "ask"]
-    decided_by: Literal["rule", "mode"]
+    decided_by: Literal["rule", "mode", "host"]
+    """`host`: nobody is there to be asked, now or later."""
     reason: str
     """For the model where it is a denial, for a person where it asks."""
     rule: str | None = None
@@ -42,12 +43,15 @@ def decide(facts: CallFacts, mode: Mode, rules: Sequence[Rule]) -> Verdict:
     for hit in found:
         if hit.behaviour == "deny":
             return Verdict("deny", "rule", hit.reason, hit.rule.rule)
-    if facts.tool_name == _PLANS_ONLY:
-        return Verdict("allow", "mode", "The plan is the agent's own.")
-    if mode == "plan" and not call.only_reads:
+    if (verdict := _of_the_talk(facts.tool_name, mode)) is not None:
+        return verdict
+    own = _OF_THE_SESSION.get(facts.tool_name)
+    if mode == "plan" and not call.only_reads and own is None:
         return Verdict("deny", "mode", _PLAN_MODE)
     if found:
         return _asked(mode, Verdict("ask", "rule", found[0].reason, found[0].rule.rule))
+    if own is not None:
+        return Verdict("allow", "mode", own)
     if (reason := always_asks(call, mode, rules)) is not None:
         return _asked(mode, Verdict("ask", "mode", reason))
     if (reason := _mode_allows(call, mode)) is not None:
@@ -71,11 +75,42 @@ def unreadable(rules: Sequence[Rule], cwd: Path, roots: tuple[Path, ...]) -> Cal
     return is_unreadable
 
 
-_PLANS_ONLY = "TodoWrite"
 _PLAN_MODE = (
     "Plan mode: only reading and planning are possible, nothing may be changed or run. Stay in"
-    " plan mode: go on reading, then describe what you would do, for the user to agree."
+    " plan mode: go on reading, then put what you would do before the user with ExitPlanMode."
 )
+_OF_THE_SESSION = {
+    "Task": "An agent may do no more than its session, and what it does is judged call by call.",
+    "TaskStop": "What it ends was begun by the session.",
+}
+"""Why calls are let through that reach nothing but the session."""
+_NO_TALK = (
+    "The mode is dontAsk: the user is not to be asked anything. Go on with what you know, and say"
+    " what you assumed."
+)
+
+
+def _of_the_talk(tool_name: str, mode: Mode) -> Verdict | None:
+    """Return the verdict on a call that only touches how agent and user work together, or None.
+
+    Only a person leaves plan mode, so no rule and no mode allows it. The other calls do no harm: an
+    ask rule would only ask whether to ask.
+    """
+    match tool_name:
+        case "AskUserQuestion" | "EnterPlanMode" if mode == "dontAsk":
+            return Verdict("deny", "mode", _NO_TALK)
+        case "ExitPlanMode" if mode == "plan":
+            return Verdict("ask", "mode", "The user decides on a plan before anything is changed.")
+        case "ExitPlanMode":
+            return Verdict("allow", "mode", "There is no plan mode to leave.")
+        case "EnterPlanMode":
+            return Verdict("allow", "mode", "In plan mode nothing is changed.")
+        case "AskUserQuestion":
+            return Verdict("allow", "mode", "A question changes nothing.")
+        case "TodoWrite":
+            return Verdict("allow", "mode", "The plan is the agent's own.")
+        case _:
+            return None
 
 
 def _asked(mode: Mode, verdict: Verdict) -> Verdict:

@@ -31,15 +31,59 @@ class ImageBlock(WireModel):
     """How a person knows it."""
 
 
-ContentBlock = Annotated[TextBlock | ImageBlock, Field(discriminator="type")]
+class DocumentBlock(WireModel):
+    """A document in a prompt: a PDF, which the model reads page by page."""
+
+    type: Literal["document"] = "document"
+    media_type: str
+    """`application/pdf`."""
+    data: str
+    """The file's bytes, base64."""
+    name: str | None = None
+    """How a person knows it."""
+    pages: int | None = None
+    """How many pages it has, where that is known."""
 
 
-def text_of(content: Iterable[TextBlock | ImageBlock], separator: str = "\n") -> str:
-    """Return the text of a prompt or a result, with a mark where a picture stands."""
+class FileBlock(WireModel):
+    """What an @-mention in a prompt stands for, as it was when the turn began."""
+
+    type: Literal["file"] = "file"
+    what: Literal["file", "range", "symbol", "folder"]
+    path: str
+    """Relative to the working folder for a file inside of it, else absolute."""
+    text: str
+    """The lines, the symbol's definition, or the names in the folder."""
+    symbol: str | None = None
+    first_line: int | None = None
+    """From 1; null for a folder."""
+    last_line: int | None = None
+    left_out: str | None = None
+    """What of it is not in `text`, and why, for the model."""
+
+
+Content = TextBlock | ImageBlock | DocumentBlock | FileBlock
+ContentBlock = Annotated[Content, Field(discriminator="type")]
+
+
+def text_of(content: Iterable[Content], separator: str = "\n") -> str:
+    """Return what was written in a prompt or a result, with a mark where something else stands."""
     return separator.join(
-        block.text if isinstance(block, TextBlock) else f"[image: {block.name or block.media_type}]"
+        block.text if isinstance(block, TextBlock) else f"[{block_label(block)}]"
         for block in content
     )
+
+
+def block_label(block: ImageBlock | DocumentBlock | FileBlock) -> str:
+    """Return what a person is shown in a block's place: "image: plan.png", "file: src/main.py"."""
+    if not isinstance(block, FileBlock):
+        return f"{block.type}: {block.name or block.media_type}"
+    lines = f":{block.first_line}-{block.last_line}" if block.what == "range" else ""
+    return f"{block.what}: {block.path}{lines}{f'#{block.symbol}' if block.symbol else ''}"
+
+
+Author = Literal["user", "agentls"]
+"""Who says what stands on the user's side of a conversation. `agentls`: a notice for the model."""
 
 
 class TextPart(WireModel):
@@ -104,12 +148,13 @@ StopReason = Literal[
     "contextWindow",
     "cancelled",
     "interrupted",
+    "cut",
     "other",
 ]
-"""Why an answer ended; the reasons are those of the Messages API's `stop_reason`, and two of ours.
+"""Why an answer ended: the Messages API's values of `stop_reason`, and three of ours.
 
 `cancelled`: the user stopped it. `interrupted`: the server ended in the middle of it; what had
-come is kept.
+come is kept. `cut`: the model's side broke off; its whole parts are kept, and the turn goes on.
 """
 
 
@@ -125,12 +170,28 @@ API_STOP_REASONS: dict[str, StopReason] = {
 
 
 class Usage(WireModel):
-    """Tokens of one model response, or of several added up."""
+    """Tokens and cost of one model response, or of several added up."""
 
     input_tokens: int = 0
+    """Those that no cache had."""
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    cost_nano_usd: int = 0
+    """Billionths of a US dollar, an estimate by the list price at the time: whole numbers add up
+    to the same sum in any order."""
+    unpriced_responses: int = 0
+    """Responses whose price is not known; the cost is that of the others."""
+
+    @property
+    def context_tokens(self) -> int:
+        """What the request held and the answer added to it."""
+        return (
+            self.input_tokens
+            + self.cache_read_tokens
+            + self.cache_write_tokens
+            + self.output_tokens
+        )
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -138,6 +199,8 @@ class Usage(WireModel):
             output_tokens=self.output_tokens + other.output_tokens,
             cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            cost_nano_usd=self.cost_nano_usd + other.cost_nano_usd,
+            unpriced_responses=self.unpriced_responses + other.unpriced_responses,
         )
 
 

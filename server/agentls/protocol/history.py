@@ -13,19 +13,20 @@ from typing import Annotated, Any, Literal, overload
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from agentls.protocol.content import AnswerPart, ContentBlock, StopReason, Usage
+from agentls.protocol.content import AnswerPart, Author, ContentBlock, StopReason, Usage
 from agentls.protocol.tool_calls import ToolCall
 from agentls.protocol.wire_model import Timestamp, WireModel
 
 
 class UserMessage(WireModel):
-    """The user's words."""
+    """The user's words, or a notice of agentls for the model."""
 
     type: Literal["user"] = "user"
     id: str
     at: Timestamp
     turn_id: str | None
     content: tuple[ContentBlock, ...]
+    author: Author = "user"
 
 
 class Answer(WireModel):
@@ -57,6 +58,8 @@ class Summary(WireModel):
     text: str
     message_count: int
     """Entries it stands for."""
+    put_back: str = ""
+    """What the model is told behind it: what was carried, the plan, the mode, files."""
 
 
 class Gap(WireModel):

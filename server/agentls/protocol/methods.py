@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from agentls.protocol import kept_sessions, requests
+from agentls.protocol import at_work, kept_sessions, requests
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.wire_model import WireModel
 
@@ -110,13 +110,26 @@ SESSION_CONTINUE_UNSAVED = Request(
 SESSION_PROMPT = Request(
     "agent/session/prompt", requests.SessionPromptParams, requests.SessionPromptResult
 )
+SESSION_COMPACT = Request(
+    "agent/session/compact", at_work.SessionCompactParams, at_work.SessionCompactResult
+)
+SESSION_CLEAR = Request(
+    "agent/session/clear", at_work.SessionClearParams, at_work.SessionClearResult
+)
 TURN_CANCEL = Request("agent/turn/cancel", requests.TurnCancelParams, requests.TurnCancelResult)
 QUEUE_REMOVE = Request("agent/queue/remove", requests.QueueRemoveParams, requests.QueueRemoveResult)
 APPROVAL_ANSWER = Request(
     "agent/approval/answer", requests.ApprovalAnswerParams, requests.ApprovalAnswerResult
 )
+QUESTION_ANSWER = Request(
+    "agent/question/answer", at_work.QuestionAnswerParams, at_work.QuestionAnswerResult
+)
+TASK_LIST = Request("agent/task/list", at_work.TaskListParams, at_work.TaskListResult)
+TASK_OUTPUT = Request("agent/task/output", at_work.TaskOutputParams, at_work.TaskOutputResult)
+TASK_STOP = Request("agent/task/stop", at_work.TaskStopParams, at_work.TaskStopResult)
 MODEL_LIST = Request("agent/model/list", requests.ModelListParams, requests.ModelListResult)
 MODEL_SET = Request("agent/model/set", requests.ModelSetParams, requests.ModelSetResult)
+FAST_MODE_SET = Request("agent/fastMode/set", at_work.FastModeSetParams, at_work.FastModeSetResult)
 MODE_SET = Request("agent/mode/set", requests.ModeSetParams, requests.ModeSetResult)
 STATE_GET = Request("agent/state/get", requests.StateGetParams, requests.StateGetResult)
 APP_GET = Request("agent/app/get", requests.AppGetParams, requests.AppGetResult)
@@ -147,11 +160,18 @@ REQUESTS: tuple[Request[WireModel, WireModel], ...] = (
     SESSION_SEARCH,
     SESSION_CONTINUE_UNSAVED,
     SESSION_PROMPT,
+    SESSION_COMPACT,
+    SESSION_CLEAR,
     TURN_CANCEL,
     QUEUE_REMOVE,
     APPROVAL_ANSWER,
+    QUESTION_ANSWER,
+    TASK_LIST,
+    TASK_OUTPUT,
+    TASK_STOP,
     MODEL_LIST,
     MODEL_SET,
+    FAST_MODE_SET,
     MODE_SET,
     STATE_GET,
     APP_GET,

@@ -7,16 +7,20 @@ from pydantic import Field
 from agentls.protocol.app_state import AppState
 from agentls.protocol.content import Todo, Usage
 from agentls.protocol.events.app import Client, Notice
+from agentls.protocol.events.conversation import Delivery
+from agentls.protocol.events.settings import Gates
 from agentls.protocol.events.storage import Access, StorageTrouble
 from agentls.protocol.session_state import (
     Activity,
+    ContextUse,
     ModelChoice,
     Permissions,
     QueuedPrompt,
     SessionSnapshot,
     UsageTotals,
 )
-from agentls.protocol.tool_calls import Approval, Decision, Mode
+from agentls.protocol.tasks import Task
+from agentls.protocol.tool_calls import Approval, Decision, Mode, Questions
 from agentls.protocol.wire_model import JsonObject, Params, Timestamp, WireModel
 
 PROTOCOL_VERSION = 1
@@ -164,13 +168,30 @@ class SessionRenameResult(WireModel):
     """The session bears the title."""
 
 
+class Attachment(Params):
+    """A picture or a PDF that goes with a prompt: by its path, or with its bytes."""
+
+    path: str | None = None
+    """Of a file the server can read; relative to the working folder, or absolute."""
+    data: str | None = None
+    """The file's bytes, base64, in place of a path: a picture from the clipboard."""
+    name: str | None = None
+    """How a person knows it; else the path's last name."""
+
+
 class SessionPromptParams(Params):
-    """Send a prompt. While a turn runs it waits in the queue."""
+    """Send a prompt. While a turn runs it waits in the queue, or steers that turn.
+
+    `@src/main.py`, `@src/main.py:10-20`, `@src/main.py#Symbol` and `@src/` in its text bring that
+    file, those lines, that definition, that folder's names along, as they are when the turn begins.
+    """
 
     session_id: str
     text: str
     turn_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
     """An id the client made; the same prompt sent again with it is not run twice."""
+    delivery: Delivery = "queue"
+    attachments: tuple[Attachment, ...] = ()
 
 
 class SessionPromptResult(WireModel):
@@ -231,6 +252,11 @@ class ModelInfo(WireModel):
     provider: str
     available: bool
     """False where a key is missing; choosing it says what to do."""
+    context_window: int | None = None
+    """Tokens; null: not known."""
+    input_usd_per_mtok: float | None = None
+    """List price of a million input tokens, in US dollars; null: not known."""
+    output_usd_per_mtok: float | None = None
 
 
 class ModelListParams(Params):
@@ -338,7 +364,11 @@ class StateDidChangeParams(WireModel):
     activity: Activity | None = None
     usage: UsageTotals | None = None
     approvals: tuple[Approval, ...] | None = None
+    questions: tuple[Questions, ...] | None = None
     queue: tuple[QueuedPrompt, ...] | None = None
+    tasks: tuple[Task, ...] | None = None
+    context: ContextUse | None = None
+    gates: Gates | None = None
     title: str | None = None
     tag: str | None = None
     access: Access | None = None

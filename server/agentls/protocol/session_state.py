@@ -5,10 +5,21 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from agentls.protocol.content import ContentBlock, LivePart, Todo, Usage
-from agentls.protocol.events.conversation import ErrorInfo, RedoPoint, SessionMeta, TurnStatus
+from agentls.protocol.events.compaction import Carried, CompactionReason
+from agentls.protocol.events.conversation import (
+    Delivery,
+    ErrorInfo,
+    QueuedKind,
+    RedoPoint,
+    SessionMeta,
+    TurnStatus,
+)
+from agentls.protocol.events.retries import RetryWait
+from agentls.protocol.events.settings import Gates
 from agentls.protocol.events.storage import Access, StorageTrouble
 from agentls.protocol.history import History
-from agentls.protocol.tool_calls import Approval, Mode, ToolCall
+from agentls.protocol.tasks import Task
+from agentls.protocol.tool_calls import Approval, Mode, Questions, ToolCall
 from agentls.protocol.wire_model import JsonObject, Timestamp, WireModel
 
 
@@ -19,6 +30,8 @@ class QueuedPrompt(WireModel):
     """Becomes the turn's id."""
     content: tuple[ContentBlock, ...]
     queued_at: Timestamp
+    delivery: Delivery = "queue"
+    kind: QueuedKind = "prompt"
 
 
 class LiveAnswer(WireModel):
@@ -29,6 +42,8 @@ class LiveAnswer(WireModel):
     parts: tuple[LivePart, ...] = ()
     kept: int = 0
     """How much of it is on disk, in Unicode code points."""
+    stalled_since: Timestamp | None = None
+    """When the model's last word came, where that is a while ago."""
 
 
 class Turn(WireModel):
@@ -41,6 +56,16 @@ class Turn(WireModel):
     model: str
     rounds: int = 0
     """How often the model has answered in it."""
+    kind: QueuedKind = "prompt"
+    instructions: str | None = None
+    """What a compaction's summary should heed."""
+    retry: RetryWait | None = None
+    """The wait before the model is asked again, while there is one."""
+    failed_tries: dict[str, int] = Field(default_factory=dict[str, int])
+    """By cause, how often the model's side has failed since it last answered."""
+    waited_ms: dict[str, int] = Field(default_factory=dict[str, int])
+    """By cause, how long was waited since then."""
+    usage: Usage = Usage()
 
 
 class TurnResult(WireModel):
@@ -51,6 +76,7 @@ class TurnResult(WireModel):
     error: ErrorInfo | None
     finished_at: Timestamp
     duration_ms: int
+    usage: Usage = Usage()
 
 
 class Rule(WireModel):
@@ -73,11 +99,13 @@ class ModelChoice(WireModel):
 
     session: str | None = None
     default: str | None = None
+    fast: str | None = None
+    """The lighter model that answers in place of both while fast mode is on."""
 
     @property
     def effective(self) -> str | None:
         """The model that the next call goes to; None where none is chosen."""
-        return self.session or self.default
+        return self.fast or self.session or self.default
 
 
 class UsageTotals(WireModel):
@@ -89,6 +117,35 @@ class UsageTotals(WireModel):
     last: Usage | None = None
     """Of the latest response: what its request sent is the context in use."""
     last_response_id: str | None = None
+    window: int | None = None
+    """The context window of the model that answered last, in tokens, as far as it is known."""
+
+
+class CompactionState(WireModel):
+    """How it stands with making room in the model's window."""
+
+    running: CompactionReason | None = None
+    """A summary is being written."""
+    failures: int = 0
+    """How many compactions have failed in a row; at three none is begun by itself any more."""
+    cleared_before: str | None = None
+    """Tool output before this message is sent as placeholders."""
+    cleared_at: Timestamp | None = None
+    """Since when: what was thought before was thought with all of it in sight."""
+    carried: Carried = Carried()
+    """What the last compaction carried on."""
+
+
+class ContextUse(WireModel):
+    """How full the model's window is."""
+
+    used_tokens: int | None
+    """What the next request would hold, counted by the server as far as it has answered and
+    estimated from there on; null: not known."""
+    window: int | None
+    """Null: not known."""
+    compacting: CompactionReason | None
+    compaction_failures: int
 
 
 class Activity(WireModel):
@@ -102,6 +159,8 @@ class Activity(WireModel):
     call_ids: tuple[str, ...]
     """The calls that run or wait."""
     error: ErrorInfo | None
+    retry: RetryWait | None = None
+    """The wait before the model is asked again, while there is one."""
 
 
 class SessionState(WireModel):
@@ -124,6 +183,10 @@ class SessionState(WireModel):
     todos: tuple[Todo, ...] = ()
     variables: JsonObject = Field(default_factory=dict[str, JsonValue])
     usage: UsageTotals = UsageTotals()
+    tasks: tuple[Task, ...] = ()
+    """What runs in the background, and what has ended and the model has not been told of."""
+    compaction: CompactionState = CompactionState()
+    gates: Gates = Gates()
     redo: tuple[RedoPoint, ...] = ()
     """The rewinds that can be undone, the latest last."""
     access: Access = Access()
@@ -140,7 +203,11 @@ class SessionSlices(WireModel):
     activity: Activity
     usage: UsageTotals
     approvals: tuple[Approval, ...]
+    questions: tuple[Questions, ...]
     queue: tuple[QueuedPrompt, ...]
+    tasks: tuple[Task, ...]
+    context: ContextUse
+    gates: Gates
     title: str | None
     tag: str | None
     access: Access

@@ -23,6 +23,8 @@ class ApprovalOption(WireModel):
     label: str
     rule: str | None = None
     """The rule that this answer adds for the rest of the session, where it adds one."""
+    mode: Mode | None = None
+    """The mode that holds after this answer, where it changes it."""
 
 
 class Approval(WireModel):
@@ -38,6 +40,40 @@ class Approval(WireModel):
     """Why it asks: the mode, or the rule and its source."""
     options: tuple[ApprovalOption, ...]
     requested_at: Timestamp
+
+
+class QuestionOption(WireModel):
+    """An answer that the model offers."""
+
+    label: str
+    description: str = ""
+
+
+class Question(WireModel):
+    """Something that the model wants to know; another answer than those offered is possible."""
+
+    question: str
+    header: str
+    """What it is about, in a word or two."""
+    options: tuple[QuestionOption, ...]
+    multi_select: bool = False
+
+
+class Questions(WireModel):
+    """Questions of one call, which are answered together."""
+
+    call_id: str
+    questions: tuple[Question, ...]
+    asked_at: Timestamp
+
+
+class QuestionAnswer(WireModel):
+    """The user's answer to one question."""
+
+    selected: tuple[str, ...] = ()
+    """Labels of the options chosen."""
+    other: str | None = None
+    """In the user's own words."""
 
 
 class Decision(WireModel):
@@ -66,6 +102,10 @@ class ToolCall(WireModel):
     status: CallStatus
     approval: Approval | None = None
     decision: Decision | None = None
+    questions: Questions | None = None
+    """What the user is asked, where the call is a question."""
+    answers: tuple[QuestionAnswer, ...] | None = None
+    """One for each question; null: none yet, or the user would not answer."""
     progress: str | None = None
     """The last lines of its output while it runs."""
     outcome: CallOutcome | None = None

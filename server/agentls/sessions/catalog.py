@@ -160,6 +160,10 @@ def _apply(event: Record, at: Any, shown: Record) -> None:
     match event:
         case {"type": "sessionCreated", "session": {"id": str()}}:
             shown.update(_created(event["session"], event.get("model"), at))
+        case {"type": "promptQueued", "kind": "compact"}:
+            pass
+        case {"type": "userMessageReceived", "author": "agentls"}:
+            pass
         case {"type": "promptQueued" | "userMessageReceived", "content": list()}:
             shown["lastPrompt"] = _first_line(event["content"])
         case {"type": "turnStarted", "model": str() as model}:
@@ -205,8 +209,10 @@ def _text_of(block: Any) -> str:
             return text
         case {"type": "text"}:
             return "[a long text]"
-        case {"type": "image", **rest}:
-            return f"[image: {rest.get('name') or rest.get('mediaType')}]"
+        case {"type": "image" | "document" as kind, **rest}:
+            return f"[{kind}: {rest.get('name') or rest.get('mediaType')}]"
+        case {"type": "file", "what": str() as what, "path": str() as path}:
+            return f"[{what}: {path}]"
         case _:
             return ""
 

@@ -1,5 +1,6 @@
 """The order of a conversation: which of a log's events lie on the chosen branch."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -29,7 +30,8 @@ class Branch:
     gaps: frozenset[int]
     """Messages that are not preceded by the one they name as their parent."""
     rewound: frozenset[int]
-    """Ends of turns of which a later rewind has left only the beginning on the branch."""
+    """Ends of turns that another conversation than this stood before: what they counted is not
+    what is on the branch."""
     damage: tuple[LogDamage, ...]
     leads_elsewhere: bool
     """Some of it lies before what was read; the rest of this value then means nothing."""
@@ -124,12 +126,11 @@ class _Chain:
         if selected is None or unread or _ELSEWHERE in branch or _ELSEWHERE in kept:
             nothing = frozenset[int]()
             return Branch((), None, nothing, nothing, (), leads_elsewhere=True)
-        ends = {end for end, head in self.ends.items() if head not in branch and head not in kept}
         return Branch(
             selected,
             boundary,
             frozenset(self.gaps),
-            frozenset(ends),
+            self._rewound(branch),
             tuple(self.damage),
             False,
         )
@@ -290,6 +291,15 @@ class _Chain:
         if self.dropped:
             selected = [place for place in selected if place not in self.dropped]
         return selected
+
+    def _rewound(self, branch: set[int]) -> frozenset[int]:
+        """Return the ends of turns whose head is not the last message of the branch before them."""
+        places = sorted(branch)
+        return frozenset(
+            end
+            for end, head in self.ends.items()
+            if (before := bisect_left(places, end)) == 0 or places[before - 1] != head
+        )
 
     def _ancestors(self, boundary: int | None) -> set[str | None]:
         """Return the messages before a compaction that what comes after it may belong to."""

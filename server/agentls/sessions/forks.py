@@ -4,8 +4,12 @@ from collections.abc import Iterable
 
 from agentls.errors import UnknownMessage
 from agentls.protocol.events.approvals import ApprovalAnswered, ApprovalRequested
-from agentls.protocol.events.conversation import (
+from agentls.protocol.events.compaction import (
+    CompactionFailed,
+    CompactionStarted,
     ConversationCompacted,
+)
+from agentls.protocol.events.conversation import (
     ForkOrigin,
     HeadMoved,
     PromptDequeued,
@@ -17,11 +21,21 @@ from agentls.protocol.events.conversation import (
 )
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.events.kinds import MessageEvent, RecordEvent
+from agentls.protocol.events.questions import QuestionsAnswered, QuestionsAsked
+from agentls.protocol.events.retries import RetryEnded, RetryScheduled
+from agentls.protocol.events.tasks import TaskAdded, TaskFinished, TasksEvicted, TaskStarted
 from agentls.sessions.chain import select_branch
 from agentls.sessions.restamping import restamped
 
-LEFT_BEHIND = (HeadMoved, PromptQueued, PromptDequeued, UsageRecorded, RecordEvent)
-"""What belongs to the life of the old session, not to the conversation; it has paid its tokens."""
+LEFT_BEHIND = (
+    HeadMoved, PromptQueued, PromptDequeued, UsageRecorded, RecordEvent, CompactionStarted,
+    CompactionFailed, RetryScheduled, RetryEnded, TaskAdded, TaskStarted, TaskFinished,
+    TasksEvicted,
+)  # fmt: skip
+"""What belongs to the life of the old session, not to the conversation: it has paid its tokens, its
+tasks run in it, and what it waits for the model's side with goes on in it alone."""
+_OF_OLD_LIFE = ("queue", "usage", "tasks", "redo")
+"""The same in the state that a compaction holds."""
 
 
 def fork(
@@ -47,11 +61,16 @@ def fork(
 
 
 def _is_open_question(envelope: Envelope, finished: set[str]) -> bool:
-    """Whether it is about an approval that waits: it is answered where it was asked, and once."""
+    """Whether it is about what a person was asked of a call that waits, or has just been answered.
+
+    It is answered where it was asked, and once.
+    """
     match envelope.event:
         case ApprovalRequested() as asked:
             return asked.approval.call_id not in finished
-        case ApprovalAnswered() as answered:
+        case QuestionsAsked() as asked:
+            return asked.questions.call_id not in finished
+        case ApprovalAnswered() | QuestionsAnswered() as answered:
             return answered.call_id not in finished
         case _:
             return False
@@ -92,7 +111,14 @@ def _is_message(envelope: Envelope, message_id: str) -> bool:
 
 
 def _begun(envelope: Envelope, born: SessionMeta) -> Envelope:
-    if not isinstance(envelope.event, SessionCreated):
-        return envelope
-    created = envelope.event.model_copy(update={"session": born})
-    return envelope.model_copy(update={"event": created})
+    """Return the event as one of the new session, which has lived no other life."""
+    match envelope.event:
+        case SessionCreated() as created:
+            event = created.model_copy(update={"session": born})
+        case ConversationCompacted() as compacted:
+            own = {key: value for key, value in compacted.state.items() if key not in _OF_OLD_LIFE}
+            own["meta"] = born.model_dump(mode="json", by_alias=True)
+            event = compacted.model_copy(update={"state": own})
+        case _:
+            return envelope
+    return envelope.model_copy(update={"event": event})

@@ -8,7 +8,7 @@ import orjson
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
-from agentls.protocol.events.conversation import ConversationCompacted
+from agentls.protocol.events.compaction import ConversationCompacted
 from agentls.protocol.events.storage import LogDamage
 from agentls.protocol.session_state import SessionState
 from agentls.sessions.chain import BOUNDARY
@@ -28,6 +28,8 @@ from agentls.sessions.store import LOG_VERSION, RawLog
 UNCOUNTED = 1 << 40
 """Where the lines of a log are numbered from, of which nobody knows how many come before."""
 
+_OF_TURNS = ("userMessageReceived", "promptDequeued")
+"""What names a turn: the second also that of a compaction, and a prompt that steered another."""
 _MISSHAPEN = (KeyError, TypeError, ValueError, AttributeError)
 
 
@@ -124,7 +126,7 @@ class _Reader:
             type_ = row.type
             if type_ == "answerFinished":
                 log.call_ids.update(row.detail)
-            elif type_ == "userMessageReceived" and row.detail is not None:
+            elif type_ in _OF_TURNS and row.detail is not None:
                 log.turn_ids.add(row.detail)
             elif type_ == "logDamaged":
                 log.on_record.update(cast(Told, row.detail).damage)

@@ -209,8 +209,10 @@ def _stand_in(record: Record, path: list[Any], text: str) -> None:
     holder = _at(record, path[:-1])
     holder[path[-1]] = text
     match holder:
-        case {"type": "image"} if path[-1] == "data":
+        case {"type": "image" | "document"} if path[-1] == "data":
             _at(record, path[:-2])[path[-2]] = {"type": "text", "text": text}
+        case {"type": "file", "path": name} if path[-1] == "text":
+            _at(record, path[:-2])[path[-2]] = {"type": "text", "text": f"{name}: {text}"}
         case {"type": "thinking"}:
             holder["signature"] = ""  # it was given for other words
         case {"type": "redactedThinking", "id": part_id}:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from agentls.protocol.events.conversation import ConversationCompacted, SessionCreated
+from agentls.protocol.events.compaction import ConversationCompacted
+from agentls.protocol.events.conversation import SessionCreated
 from agentls.protocol.events.envelope import MAIN_CHAT, Envelope, SessionEvents
 from agentls.protocol.events.kinds import MessageEvent
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from agentls.protocol.content import StopReason
+from agentls.protocol.events.conversation import UsageRecorded
 from agentls.protocol.events.envelope import Envelope, SessionEvents
 from agentls.protocol.events.kinds import AttachedEvent, EphemeralEvent, MessageEvent, RecordEvent
 from agentls.protocol.events.storage import LogDamage
@@ -41,6 +42,7 @@ class Usages(NamedTuple):
     model: str
     tokens: Json
     """As the line has them, not looked at."""
+    purpose: str
 
 
 class Boundary(NamedTuple):
@@ -61,7 +63,7 @@ class Told(NamedTuple):
 
 _LINKS = frozenset((
     "userMessageReceived", "answerFinished", "conversationCompacted", "turnFinished", "headMoved",
-    "sessionCreated", "logDamaged",
+    "sessionCreated", "logDamaged", "promptDequeued",
 ))  # fmt: skip
 
 
@@ -137,7 +139,10 @@ def _usages(record: Json) -> Usages:
     usage, response_id, model = event["usage"], event["responseId"], event["model"]
     if type(usage) is not dict or type(response_id) is not str or type(model) is not str:
         raise TypeError("a response, a model and what it used are expected")
-    return _new(Usages, (response_id, model, usage))
+    purpose = event.get("purpose", "answer")
+    if purpose not in _PURPOSES:
+        raise ValueError("no such purpose")
+    return _new(Usages, (response_id, model, usage, purpose))
 
 
 def _message_count(record: Json) -> int:
@@ -198,6 +203,7 @@ _KINDS: tuple[tuple[type[Any], Kind], ...] = (
 )
 _STOP_REASONS = frozenset(get_args(StopReason))
 _OUTCOMES = frozenset(get_args(CallOutcome))
+_PURPOSES = frozenset(get_args(UsageRecorded.model_fields["purpose"].annotation))
 _DETAILS: dict[str, Callable[[Json], Any]] = {
     "userMessageReceived": _prompt,
     "answerFinished": _call_ids,

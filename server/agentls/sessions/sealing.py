@@ -15,7 +15,12 @@ from pydantic import JsonValue, ValidationError
 from pydantic.alias_generators import to_camel
 
 from agentls.protocol.content import Usage
-from agentls.protocol.events.conversation import SessionMeta, ToolCallFinished, UsageRecorded
+from agentls.protocol.events.conversation import (
+    HeadMoved,
+    SessionMeta,
+    ToolCallFinished,
+    UsageRecorded,
+)
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.events.storage import LogDamage
 from agentls.protocol.history import Entry, Gap, History, Sealed
@@ -30,11 +35,13 @@ OPEN_TURNS = 2
 
 _OF_HISTORY = frozenset((
     "userMessageReceived", "answerFinished", "approvalRequested", "approvalAnswered",
-    "toolCallStarted", "toolCallFinished",
+    "questionsAsked", "questionsAnswered", "toolCallStarted", "toolCallFinished",
 ))  # fmt: skip
 _LASTING = frozenset((
-    "titleChanged", "tagChanged", "modelChanged", "modeChanged", "ruleAdded", "usageRecorded",
-    "promptQueued", "promptDequeued", "todosChanged", "turnFinished",
+    "titleChanged", "tagChanged", "modelChanged", "fastModeChanged", "modeChanged", "ruleAdded",
+    "usageRecorded", "promptQueued", "promptDequeued", "todosChanged", "turnFinished",
+    "taskAdded", "taskStarted", "taskFinished", "tasksEvicted",
+    "toolOutputsCleared", "compactionStarted", "compactionFailed", "headMoved",
 ))  # fmt: skip
 _TOKENS = tuple((name, to_camel(name)) for name in Usage.model_fields)
 
@@ -252,7 +259,10 @@ class _Sums:
         """By name, the event that set it last."""
         self._uses: dict[str, list[Row]] = {}
         """By model, the responses that count."""
-        self._latest_use: Row | None = None
+        self._latest_answer: Row | None = None
+        """The last response that says how full the window is."""
+        self._cleared = False
+        """It says so no longer: old output was cleared since."""
         self._last_response = state.usage.last_response_id
 
     def after(self, parts: Iterable[Part]) -> SessionState:
@@ -288,19 +298,33 @@ class _Sums:
                 self._variables.update(dict.fromkeys(row.detail[1], row))
             case "turnFinished" | "todosChanged":
                 self._last[row.type] = row
+            case "toolOutputsCleared":
+                self._cleared = self._reduce(row) or self._cleared
+            case "headMoved":
+                self._cleared |= self._moved(row)
+                self._reduce(row)
             case _:
                 self._reduce(row)
 
     def _use(self, row: Row, usage: Usages) -> None:
         if usage.response_id != self._last_response:
             self._last_response = usage.response_id
-            self._latest_use = row
+            if usage.purpose == "answer":
+                self._latest_answer, self._cleared = row, False
             self._uses.setdefault(usage.model, []).append(row)
 
-    def _reduce(self, row: Row) -> None:
+    def _reduce(self, row: Row) -> bool:
+        """Reduce an event; return whether it could be read."""
         envelope = self._envelopes.read(row)
         if envelope is not None:
             self._state = reduce(self._state, envelope)
+        return envelope is not None
+
+    def _moved(self, row: Row) -> bool:
+        """Whether the conversation goes on from elsewhere, where the window is as full as it is."""
+        envelope = self._envelopes.read(row)
+        moved = envelope.event if envelope is not None else None
+        return isinstance(moved, HeadMoved) and moved.head != moved.previous
 
     def _merged_variables(self, variables: dict[str, JsonValue]) -> dict[str, JsonValue]:
         merged = dict(variables)
@@ -318,7 +342,7 @@ class _Sums:
         return grouped.values()
 
     def _summed_usage(self, usage: UsageTotals) -> UsageTotals:
-        if self._latest_use is None:
+        if not self._uses:
             return usage
         total, by_model = usage.total, dict(usage.by_model)
         for model, rows in self._uses.items():
@@ -333,17 +357,26 @@ class _Sums:
                 "total": total,
                 "by_model": by_model,
                 "responses": usage.responses + sum(map(len, self._uses.values())),
-                "last": self._used(self._latest_use),
                 "last_response_id": self._last_response,
+                **self._in_the_window(),
             }
         )
 
+    def _in_the_window(self) -> dict[str, object]:
+        recorded = self._recorded(self._latest_answer) if self._latest_answer else None
+        if recorded is None:
+            return {}
+        return {"last": None if self._cleared else recorded.usage, "window": recorded.window}
+
     def _used(self, row: Row) -> Usage:
         """Return what one response used, with what this version does not know of it."""
+        recorded = self._recorded(row)
+        return recorded.usage if recorded else Usage()
+
+    def _recorded(self, row: Row) -> UsageRecorded | None:
         envelope = self._envelopes.read(row)
-        if envelope is not None and isinstance(envelope.event, UsageRecorded):
-            return envelope.event.usage
-        return Usage()
+        event = envelope and envelope.event
+        return event if isinstance(event, UsageRecorded) else None
 
 
 def _sum_of(rows: Sequence[Row]) -> Usage | None:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
+from agentls.protocol.events.compaction import ConversationCompacted
 from agentls.protocol.events.conversation import (
-    ConversationCompacted,
     PromptQueued,
     UserMessageReceived,
 )

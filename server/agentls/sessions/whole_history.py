@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from agentls.protocol.events.conversation import ConversationCompacted, HeadMoved
+from agentls.protocol.events.compaction import ConversationCompacted
+from agentls.protocol.events.conversation import HeadMoved
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.events.kinds import MessageEvent
 from agentls.protocol.history import CallResult, Entry, History, Summary

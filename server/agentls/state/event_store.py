@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from agentls.protocol.events.envelope import Envelope, Origin, SessionEvents
+from agentls.protocol.events.envelope import MAIN_CHAT, Envelope, Origin, SessionEvents
 from agentls.protocol.events.kinds import EphemeralEvent, RecordEvent
 from agentls.protocol.session_state import SessionState
 from agentls.state.reduce import reduce
@@ -49,9 +49,11 @@ class EventStore:
         *,
         hook: MomentListener | None = None,
         clock: Clock = utc_now,
+        chat_id: str = MAIN_CHAT,
     ) -> None:
         self._store = Store(Moment(state, seq, None), hook)
         self._clock = clock
+        self._chat_id = chat_id
 
     @property
     def state(self) -> SessionState:
@@ -90,7 +92,7 @@ class EventStore:
             envelope = Envelope(
                 seq=old.seq if isinstance(event, EphemeralEvent) else old.seq + 1,
                 session_id=old.state.meta.id,
-                chat_id="main",
+                chat_id=self._chat_id,
                 turn_id=turn_id,
                 origin=origin,
                 at=timestamp(self._clock()),

@@ -1,14 +1,19 @@
 """The reducer: what each event makes of a session's state. Pure; an event never undoes another."""
 
-from typing import TypeVar, assert_never
+from typing import assert_never
 
-from agentls.protocol.content import LivePart, ToolCallPart
+from agentls.protocol.content import ToolCallPart
 from agentls.protocol.events.approvals import ApprovalAnswered, ApprovalRequested
+from agentls.protocol.events.compaction import (
+    CompactionFailed,
+    CompactionStarted,
+    ConversationCompacted,
+    ToolOutputsCleared,
+)
 from agentls.protocol.events.conversation import (
     AnswerFinished,
     AnswerProgressed,
     AnswerStarted,
-    ConversationCompacted,
     HeadMoved,
     PartDelta,
     PartStarted,
@@ -30,7 +35,15 @@ from agentls.protocol.events.conversation import (
 )
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.events.kinds import MessageEvent
-from agentls.protocol.events.settings import ModeChanged, ModelChanged, RuleAdded
+from agentls.protocol.events.questions import QuestionsAnswered, QuestionsAsked
+from agentls.protocol.events.retries import AnswerStalled, CacheMissed, RetryEnded, RetryScheduled
+from agentls.protocol.events.settings import (
+    FastModeChanged,
+    GatesChanged,
+    ModeChanged,
+    ModelChanged,
+    RuleAdded,
+)
 from agentls.protocol.events.storage import (
     AccessChanged,
     LogDamaged,
@@ -38,9 +51,15 @@ from agentls.protocol.events.storage import (
     StorageFailed,
     StorageRecovered,
 )
-from agentls.protocol.history import Answer, CallResult, Gap, History, Summary, UserMessage
+from agentls.protocol.events.tasks import (
+    TaskAdded,
+    TaskFinished,
+    TaskProgressed,
+    TasksEvicted,
+    TaskStarted,
+)
+from agentls.protocol.history import Answer, Gap, History, UserMessage
 from agentls.protocol.session_state import (
-    LiveAnswer,
     ModelChoice,
     QueuedPrompt,
     Rule,
@@ -49,9 +68,11 @@ from agentls.protocol.session_state import (
     TurnResult,
 )
 from agentls.protocol.tool_calls import ToolCall
-from agentls.protocol.wire_model import WireModel
-
-M = TypeVar("M", bound=WireModel)
+from agentls.state.changed import changed
+from agentls.state.reduce_calls import reduce_call
+from agentls.state.reduce_compaction import reduce_compaction
+from agentls.state.reduce_live import reduce_live
+from agentls.state.reduce_tasks import reduce_task
 
 
 def reduce(state: SessionState, envelope: Envelope) -> SessionState:
@@ -69,54 +90,76 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
             return _turn_started(state, envelope, event)
         case TurnFinished() as event:
             return _turn_finished(state, envelope, event)
-        case AnswerStarted() as event:
-            live = LiveAnswer(message_id=event.message_id, model=event.model)
-            return state.model_copy(update={"live": live})
-        case PartStarted() as event:
-            return _part_started(state, event)
-        case PartDelta() as event:
-            return _part_delta(state, event)
-        case AnswerProgressed() as event:
-            return _answer_progressed(state, event)
+        case (
+            RetryScheduled()
+            | RetryEnded()
+            | AnswerStarted()
+            | AnswerStalled()
+            | PartStarted()
+            | PartDelta()
+            | AnswerProgressed()
+        ) as event:
+            return reduce_live(state, event)
         case AnswerFinished() as event:
             return _answer_finished(state, envelope, event)
         case UsageRecorded() as event:
             return _usage_recorded(state, event)
-        case ApprovalRequested() as event:
-            call_id, approval = event.approval.call_id, event.approval
-            return _with_call(state, call_id, {"status": "waiting", "approval": approval})
-        case ApprovalAnswered() as event:
-            return _approval_answered(state, event)
-        case ToolCallStarted() as event:
-            return _tool_call_started(state, envelope, event)
-        case ToolCallProgressed() as event:
-            return _with_call(state, event.call_id, {"progress": event.text})
-        case ToolCallFinished() as event:
-            return _tool_call_finished(state, envelope, event)
+        case (
+            ApprovalRequested()
+            | ApprovalAnswered()
+            | QuestionsAsked()
+            | QuestionsAnswered()
+            | ToolCallStarted()
+            | ToolCallProgressed()
+            | ToolCallFinished()
+        ) as event:
+            return reduce_call(state, envelope, event)
         case TodosChanged() as event:
-            return _with(state, todos=event.todos)
-        case ConversationCompacted() as event:
-            return _conversation_compacted(state, envelope, event)
+            return changed(state, todos=event.todos)
+        case (
+            TaskAdded()
+            | TaskStarted()
+            | TaskProgressed()
+            | TaskFinished()
+            | TasksEvicted() as event
+        ):
+            return reduce_task(state, envelope, event)
+        case (
+            ToolOutputsCleared()
+            | CompactionStarted()
+            | ConversationCompacted()
+            | CompactionFailed()
+        ) as event:
+            return reduce_compaction(state, envelope, event)
         case HeadMoved() as event:
-            return state.model_copy(update={"head": event.head, "redo": event.redo})
+            return _head_moved(state, event)
         case TitleChanged() as event:
-            return _with(state, title=event.title)
+            return changed(state, title=event.title)
         case TagChanged() as event:
-            return _with(state, tag=event.tag)
+            return changed(state, tag=event.tag)
         case ModelChanged() as event:
             return _model_changed(state, event)
+        case FastModeChanged() as event:
+            return changed(state, model=changed(state.model, fast=event.model))
+        case GatesChanged() as event:
+            return changed(state, gates=event.gates)
         case ModeChanged() as event:
-            permissions = _with(state.permissions, mode=event.mode)
-            return _with(state, permissions=permissions)
+            return changed(state, permissions=changed(state.permissions, mode=event.mode))
         case RuleAdded() as event:
             return _rule_added(state, event)
         case StorageFailed() as event:
-            return _with(state, storage=event.trouble)
+            return changed(state, storage=event.trouble)
         case StorageRecovered():
-            return _with(state, storage=None)
+            return changed(state, storage=None)
         case AccessChanged() as event:
-            return _with(state, access=event.access)
-        case SessionResumed() | LogDamaged() | ToolResultIgnored() | SidechainStarted():
+            return changed(state, access=event.access)
+        case (
+            SessionResumed()
+            | LogDamaged()
+            | ToolResultIgnored()
+            | SidechainStarted()
+            | CacheMissed()
+        ):
             return state
         case _ as never:
             assert_never(never)
@@ -125,7 +168,13 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
 def _prompt_queued(state: SessionState, envelope: Envelope, event: PromptQueued) -> SessionState:
     if any(item.id == event.item_id for item in state.queue):
         return state
-    item = QueuedPrompt(id=event.item_id, content=event.content, queued_at=envelope.at)
+    item = QueuedPrompt(
+        id=event.item_id,
+        content=event.content,
+        queued_at=envelope.at,
+        delivery=event.delivery,
+        kind=event.kind,
+    )
     return state.model_copy(update={"queue": (*state.queue, item)})
 
 
@@ -138,7 +187,11 @@ def _user_message_received(
     state: SessionState, envelope: Envelope, event: UserMessageReceived
 ) -> SessionState:
     message = UserMessage(
-        id=event.id, at=envelope.at, turn_id=envelope.turn_id, content=event.content
+        id=event.id,
+        at=envelope.at,
+        turn_id=envelope.turn_id,
+        content=event.content,
+        author=event.author,
     )
     return state.model_copy(
         update={
@@ -157,6 +210,8 @@ def _turn_started(state: SessionState, envelope: Envelope, event: TurnStarted) -
         message_id=event.parent,
         started_at=envelope.at,
         model=event.model,
+        kind=event.kind,
+        instructions=event.instructions,
     )
     return state.model_copy(update={"turn": turn})
 
@@ -168,52 +223,9 @@ def _turn_finished(state: SessionState, envelope: Envelope, event: TurnFinished)
         error=event.error,
         finished_at=envelope.at,
         duration_ms=event.duration_ms,
+        usage=event.usage,
     )
     return state.model_copy(update={"turn": None, "last_turn": result, "live": None})
-
-
-def _part_started(state: SessionState, event: PartStarted) -> SessionState:
-    live = state.live
-    if live is None or live.message_id != event.message_id:
-        return state
-    live = live.model_copy(update={"parts": (*live.parts, event.part)})
-    return state.model_copy(update={"live": live})
-
-
-def _part_delta(state: SessionState, event: PartDelta) -> SessionState:
-    """Add the text where it continues the part; a piece that is already there changes nothing."""
-    live = state.live
-    if live is None or not event.text:
-        return state
-    for index in range(len(live.parts) - 1, -1, -1):
-        part = live.parts[index]
-        if part.id != event.part_id:
-            continue
-        if event.offset != len(part.text):
-            return state
-        part = part.model_copy(update={"text": part.text + event.text})
-        parts = (*live.parts[:index], part, *live.parts[index + 1 :])
-        return state.model_copy(update={"live": live.model_copy(update={"parts": parts})})
-    return state
-
-
-def _answer_progressed(state: SessionState, event: AnswerProgressed) -> SessionState:
-    """Note how much of the answer is kept; what a crash has left of it becomes the live answer."""
-    live = state.live
-    if live is None or live.message_id != event.message_id:
-        live = LiveAnswer(message_id=event.message_id, model=event.model)
-    parts = {part.id: part for part in live.parts}
-    kept = live.kept
-    for gained in event.parts:
-        part = parts.get(gained.part_id)
-        if part is None:
-            part = LivePart(type=gained.type, id=gained.part_id, name=gained.name)
-        if gained.offset == len(part.text):
-            part = part.model_copy(update={"text": part.text + gained.text})
-        parts[part.id] = part
-        kept += len(gained.text)
-    live = live.model_copy(update={"parts": tuple(parts.values()), "kept": kept})
-    return state.model_copy(update={"live": live})
 
 
 def _answer_finished(
@@ -248,9 +260,17 @@ def _answer_finished(
             "head": event.id,
             "calls": {**_unfinished(state.calls), **calls},
             "live": None,
-            "turn": turn and turn.model_copy(update={"rounds": turn.rounds + 1}),
+            "turn": turn and _answered(turn, event),
         }
     )
+
+
+def _answered(turn: Turn, event: AnswerFinished) -> Turn:
+    """Count the answer; a whole one ends the count of what had failed before it."""
+    update: dict[str, object] = {"rounds": turn.rounds + 1, "retry": None}
+    if event.stop_reason != "cut":
+        update |= {"failed_tries": {}, "waited_ms": {}}
+    return turn.model_copy(update=update)
 
 
 def _usage_recorded(state: SessionState, event: UsageRecorded) -> SessionState:
@@ -266,61 +286,20 @@ def _usage_recorded(state: SessionState, event: UsageRecorded) -> SessionState:
                 event.model: of_model + event.usage if of_model else event.usage,
             },
             "responses": usage.responses + 1,
-            "last": event.usage,
             "last_response_id": event.response_id,
         }
     )
-    return state.model_copy(update={"usage": totals})
+    if event.purpose == "answer":
+        totals = totals.model_copy(update={"last": event.usage, "window": event.window})
+    turn = state.turn and changed(state.turn, usage=state.turn.usage + event.usage)
+    return state.model_copy(update={"usage": totals, "turn": turn})
 
 
-def _approval_answered(state: SessionState, event: ApprovalAnswered) -> SessionState:
-    call = state.calls.get(event.call_id)
-    if call is None or call.status != "waiting":
-        return state
-    update: dict[str, object] = {"status": "ready", "decision": event.decision}
-    if event.edited_input is not None:
-        update["input"] = event.edited_input
-    return _with_call(state, event.call_id, update)
-
-
-def _tool_call_started(
-    state: SessionState, envelope: Envelope, event: ToolCallStarted
-) -> SessionState:
-    update: dict[str, object] = {
-        "status": "running",
-        "decision": event.decision,
-        "invocation": event.invocation,
-        "started_at": envelope.at,
-    }
-    return _with_call(state, event.call_id, update)
-
-
-def _tool_call_finished(
-    state: SessionState, envelope: Envelope, event: ToolCallFinished
-) -> SessionState:
-    call = state.calls.get(event.call_id)
-    if call is None or call.status == "finished":
-        return state
-    finished = call.model_copy(
-        update={
-            "status": "finished",
-            "outcome": event.outcome,
-            "summary": event.summary,
-            "content": event.content,
-            "changes": event.changes,
-            "left_out": event.left_out,
-            "decision": event.decision or call.decision,
-            "progress": None,
-            "finished_at": envelope.at,
-        }
-    )
-    update: dict[str, object] = {
-        "calls": {**state.calls, event.call_id: finished},
-        "history": state.history.append(CallResult(call=finished)),
-    }
-    if event.variables:
-        merged = {**state.variables, **event.variables}
-        update["variables"] = {key: value for key, value in merged.items() if value is not None}
+def _head_moved(state: SessionState, event: HeadMoved) -> SessionState:
+    # Nothing is at work when a head is moved, and what a compaction came to may be left behind.
+    compaction = changed(state.compaction, running=None)
+    usage = state.usage if event.head == event.previous else changed(state.usage, last=None)
+    update = {"head": event.head, "redo": event.redo, "compaction": compaction, "usage": usage}
     return state.model_copy(update=update)
 
 
@@ -329,7 +308,7 @@ def _model_changed(state: SessionState, event: ModelChanged) -> SessionState:
         chosen = ModelChoice(session=None, default=event.model)
     else:
         chosen = ModelChoice(session=event.model, default=state.model.default)
-    return state if chosen == state.model else state.model_copy(update={"model": chosen})
+    return changed(state, model=chosen)
 
 
 def _rule_added(state: SessionState, event: RuleAdded) -> SessionState:
@@ -339,28 +318,6 @@ def _rule_added(state: SessionState, event: RuleAdded) -> SessionState:
     rules = (*state.permissions.rules, rule)
     permissions = state.permissions.model_copy(update={"rules": rules})
     return state.model_copy(update={"permissions": permissions})
-
-
-def _conversation_compacted(
-    state: SessionState, envelope: Envelope, event: ConversationCompacted
-) -> SessionState:
-    """Begin anew from the snapshot in the event, with the summary and the messages that stay."""
-    summary = Summary(
-        id=event.id, at=envelope.at, text=event.summary, message_count=event.message_count
-    )
-    ids = [getattr(entry, "id", "") for entry in state.history]
-    stays = ids.index(event.kept_from) if event.kept_from in ids else len(ids)
-    before = SessionState.model_validate({**event.state, "history": []})
-    history = History([summary, *state.history[stays:]])
-    # Whose the session is and whether it can be written is of this moment, not of the snapshot's.
-    return before.model_copy(
-        update={
-            "history": history,
-            "head": event.id,
-            "access": state.access,
-            "storage": state.storage,
-        }
-    )
 
 
 def _continued(state: SessionState, envelope: Envelope, event: MessageEvent) -> History:
@@ -374,19 +331,3 @@ def _continued(state: SessionState, envelope: Envelope, event: MessageEvent) -> 
 def _unfinished(calls: dict[str, ToolCall]) -> dict[str, ToolCall]:
     """Keep only the calls that may still change; the finished ones are in the history."""
     return {call_id: call for call_id, call in calls.items() if call.status != "finished"}
-
-
-def _with_call(state: SessionState, call_id: str, update: dict[str, object]) -> SessionState:
-    """Change one call that has not finished; a late word about another changes nothing."""
-    call = state.calls.get(call_id)
-    if call is None or call.status == "finished":
-        return state
-    changed = call.model_copy(update=update)
-    return state.model_copy(update={"calls": {**state.calls, call_id: changed}})
-
-
-def _with(model: M, **update: object) -> M:
-    """Return `model` with `update`, or the very same object where that says nothing new."""
-    if all(getattr(model, name) == value for name, value in update.items()):
-        return model
-    return model.model_copy(update=update)

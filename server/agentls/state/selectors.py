@@ -4,21 +4,27 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from agentls.protocol.content import text_of
-from agentls.protocol.history import Answer, CallResult, Gap, Summary, UserMessage
+from agentls.protocol.history import Answer, CallResult, Entry, Gap, History, Summary, UserMessage
 from agentls.protocol.requests import SessionSummary
 from agentls.protocol.session_state import (
     Activity,
+    CompactionState,
+    ContextUse,
     LiveAnswer,
     SessionSlices,
     SessionSnapshot,
     SessionState,
     TurnResult,
+    UsageTotals,
 )
-from agentls.protocol.tool_calls import Approval, ToolCall
+from agentls.protocol.tool_calls import Approval, Questions, ToolCall
+from agentls.state.measure import tokens_of, tokens_of_history
 
 T = TypeVar("T")
 
 LAST_PROMPT_LENGTH = 200
+MOST_ESTIMATED = 500
+"""Entries of a history that are looked at to estimate what nobody has counted."""
 REMEMBERED = 16
 """How many inputs a selector remembers: enough for the sessions that are busy at the same time."""
 
@@ -45,8 +51,37 @@ class Selector(Generic[T]):
 
 def _pending_approvals(calls: dict[str, ToolCall]) -> tuple[Approval, ...]:
     return tuple(
-        call.approval for call in calls.values() if call.status == "waiting" and call.approval
+        call.approval
+        for call in calls.values()
+        if call.status == "waiting" and call.approval and call.decision is None
     )
+
+
+def _pending_questions(calls: dict[str, ToolCall]) -> tuple[Questions, ...]:
+    return tuple(
+        call.questions for call in calls.values() if call.status == "waiting" and call.questions
+    )
+
+
+def _context_use(history: History, usage: UsageTotals, compaction: CompactionState) -> ContextUse:
+    return ContextUse(
+        used_tokens=_used_tokens(history, usage, compaction),
+        window=usage.window,
+        compacting=compaction.running,
+        compaction_failures=compaction.failures,
+    )
+
+
+def _used_tokens(history: History, usage: UsageTotals, compaction: CompactionState) -> int | None:
+    if usage.last is None:
+        is_short = len(history) <= MOST_ESTIMATED
+        return tokens_of_history(history, compaction.cleared_before) if is_short else None
+    since: list[Entry] = []
+    for entry in reversed(history):
+        if isinstance(entry, Answer):
+            break
+        since.append(entry)
+    return usage.last.context_tokens + tokens_of(since)
 
 
 def _is_answering(live: LiveAnswer | None) -> bool:
@@ -54,7 +89,14 @@ def _is_answering(live: LiveAnswer | None) -> bool:
 
 
 pending_approvals = Selector(_pending_approvals, "calls")
+pending_questions = Selector(_pending_questions, "calls")
+context_use = Selector(_context_use, "history", "usage", "compaction")
 _answering = Selector(_is_answering, "live")
+
+
+def tokens_in_use(state: SessionState) -> int:
+    """Return about how many tokens the conversation takes, estimated from all of it."""
+    return tokens_of_history(state.history, state.compaction.cleared_before)
 
 
 def activity(state: SessionState) -> Activity:
@@ -62,27 +104,46 @@ def activity(state: SessionState) -> Activity:
     if state.turn is None:
         return _at_rest(state.last_turn)
     running = [call for call in state.calls.values() if call.status == "running"]
-    waiting = pending_approvals(state)
+    waiting = [call for call in state.calls.values() if call.status == "waiting"]
     unsaved = state.storage is not None and not state.storage.accepted
-    if unsaved:
-        label = "Waiting for room to save the session"
-    elif len(running) == 1:
-        label = running[0].invocation
-    elif running:
-        label = f"Running {len(running)} tools"
-    elif waiting:
-        label = "Waiting for approval"
-    elif any(call.status == "ready" for call in state.calls.values()):
-        label = "Working"
-    else:
-        label = "Answering" if _answering(state) else "Thinking"
+    label = "Waiting for room to save the session" if unsaved else None
     return Activity(
         status="waiting" if unsaved or (waiting and not running) else "running",
-        label=label,
+        label=label or _label(state, running, waiting),
         turn_id=state.turn.id,
-        call_ids=(*(call.id for call in running), *(approval.call_id for approval in waiting)),
+        call_ids=tuple(call.id for call in (*running, *waiting)),
         error=None,
+        retry=state.turn.retry,
     )
+
+
+def _label(state: SessionState, running: list[ToolCall], waiting: list[ToolCall]) -> str:
+    """Return in words what a turn is doing."""
+    retry = state.turn.retry if state.turn else None
+    live = state.live
+    if running:
+        return running[0].invocation if len(running) == 1 else f"Running {len(running)} tools"
+    if waiting:
+        return "Waiting for an answer" if waiting[0].questions else "Waiting for approval"
+    if any(call.status == "ready" for call in state.calls.values()):
+        return "Working"
+    if state.compaction.running:
+        return "Compacting the conversation"
+    if retry:
+        return _RETRY_LABELS[retry.cause]
+    if live and live.stalled_since:
+        return "Waiting for the model, which has gone silent"
+    return "Answering" if _answering(state) else "Thinking"
+
+
+_RETRY_LABELS = {
+    "rateLimited": "Waiting: the model takes no more requests just now",
+    "overloaded": "Waiting: the model is overloaded",
+    "serverFailed": "Waiting: the model's server failed",
+    "connectionLost": "Waiting: the connection broke",
+    "unreachable": "Waiting: the model's server cannot be reached",
+    "streamBroken": "Waiting: the answer broke off",
+}
 
 
 def _at_rest(last_turn: TurnResult | None) -> Activity:
@@ -113,7 +174,8 @@ def last_answer_text(state: SessionState) -> str:
             case Answer():
                 return "\n\n".join(part.text for part in entry.parts if part.type == "text")
             case UserMessage():
-                return ""
+                if entry.author == "user":
+                    return ""
             case CallResult() | Summary() | Gap():
                 continue
     return ""
@@ -122,7 +184,7 @@ def last_answer_text(state: SessionState) -> str:
 def last_prompt(state: SessionState) -> str | None:
     """Return what the user said last, in one line of at most 200 characters."""
     for entry in reversed(state.history):
-        if isinstance(entry, UserMessage):
+        if isinstance(entry, UserMessage) and entry.author == "user":
             return one_line(text_of(entry.content, " "))
     return None
 
@@ -158,7 +220,11 @@ SLICES: dict[str, Callable[[SessionState], Any]] = {
     "activity": activity,
     "usage": lambda state: state.usage,
     "approvals": pending_approvals,
+    "questions": pending_questions,
     "queue": lambda state: state.queue,
+    "tasks": lambda state: state.tasks,
+    "context": context_use,
+    "gates": lambda state: state.gates,
     "title": lambda state: state.title,
     "tag": lambda state: state.tag,
     "access": lambda state: state.access,

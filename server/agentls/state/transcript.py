@@ -9,6 +9,8 @@ from typing import assert_never
 
 from agentls.protocol.content import (
     ContentBlock,
+    DocumentBlock,
+    FileBlock,
     FileChange,
     ImageBlock,
     LivePart,
@@ -18,10 +20,12 @@ from agentls.protocol.content import (
     TextPart,
     ThinkingPart,
     ToolCallPart,
+    Usage,
+    block_label,
 )
 from agentls.protocol.history import Answer, CallResult, Entry, Gap, Summary, UserMessage
 from agentls.protocol.session_state import SessionState, TurnResult
-from agentls.protocol.tool_calls import Decision, ToolCall
+from agentls.protocol.tool_calls import Decision, QuestionAnswer, ToolCall
 from agentls.protocol.wire_model import JsonObject
 from agentls.state.transcript_text import code, fenced, html, inline, one_line, prose, quoted
 
@@ -42,6 +46,7 @@ _CUTS: dict[StopReason, str] = {
     "refusal": "The model refused to go on.",
     "cancelled": "The answer was cut: the user stopped it.",
     "interrupted": "The answer was cut: the server ended in the middle of it.",
+    "cut": "The answer was cut: the model's side broke off.",
 }
 
 
@@ -76,11 +81,10 @@ def title(state: SessionState) -> str:
     """Return the session's title, else the beginning of its first prompt, in one line."""
     if state.title:
         return one_line(state.title)
-    prompts = (entry for entry in state.history if isinstance(entry, UserMessage))
-    for block in next((entry.content for entry in prompts), ()):
-        if isinstance(block, TextBlock) and (text := one_line(block.text)):
-            return text if len(text) <= _TITLE_LENGTH else text[: _TITLE_LENGTH - 1] + "…"
-    return f"Session {state.meta.id}"
+    text = next(_first_words(state), None)
+    if text is None:
+        return f"Session {state.meta.id}"
+    return text if len(text) <= _TITLE_LENGTH else text[: _TITLE_LENGTH - 1] + "…"
 
 
 def session_facts(state: SessionState) -> Iterator[str]:
@@ -95,6 +99,19 @@ def session_facts(state: SessionState) -> Iterator[str]:
         yield f"tag {one_line(state.tag)}"
     count = len(state.history)
     yield f"{count} message{'' if count == 1 else 's'}"
+    if cost := cost_text(state.usage.total):
+        yield cost
+
+
+def cost_text(usage: Usage) -> str | None:
+    """Return about what was paid, in dollars; None where no price is known."""
+    if not usage.cost_nano_usd:
+        return None
+    dollars = usage.cost_nano_usd / 1e9
+    paid = "less than $0.01" if dollars < 0.005 else f"about ${dollars:,.2f}"
+    unpriced = usage.unpriced_responses
+    more = f" and {unpriced} response{'' if unpriced == 1 else 's'} of unknown price"
+    return paid + more if unpriced else paid
 
 
 def moment(at: str) -> str:
@@ -109,7 +126,11 @@ def cut_note(reason: StopReason) -> str | None:
 
 def outcome_of(call: ToolCall) -> str:
     """Return what became of a call, in a word or three."""
-    return _OUTCOMES[call.outcome] if call.outcome else _OPEN.get(call.status, call.status)
+    if call.outcome:
+        return _OUTCOMES[call.outcome]
+    if call.status == "waiting" and call.questions:
+        return "waits for an answer"
+    return _OPEN.get(call.status, call.status)
 
 
 def decision_text(decision: Decision) -> str:
@@ -120,6 +141,28 @@ def decision_text(decision: Decision) -> str:
     return f"{done} by {who}{rule}: {decision.reason}"
 
 
+def questions_of(call: ToolCall) -> Iterator[tuple[str, str]]:
+    """Yield each question that a call has put to the user, and what was answered, in words."""
+    if call.questions is None:
+        return
+    asked = call.questions.questions
+    answers = call.answers or ()
+    for number, question in enumerate(asked):
+        if number < len(answers):
+            yield question.question, answer_text(answers[number])
+        elif call.status == "waiting":
+            offered = ", ".join(option.label for option in question.options)
+            yield question.question, f"not answered yet; offered: {offered}"
+        else:
+            yield question.question, "not answered"
+
+
+def answer_text(answer: QuestionAnswer) -> str:
+    """Return an answer to a question in a line."""
+    own = one_line(answer.other or "")
+    return ", ".join(part for part in (*answer.selected, own) if part) or "no answer"
+
+
 def changes_text(changes: Iterable[FileChange]) -> str:
     """Return what happened to files, a line each."""
     return "\n".join(
@@ -128,11 +171,17 @@ def changes_text(changes: Iterable[FileChange]) -> str:
     )
 
 
-def image_text(image: ImageBlock) -> str:
-    """Return a picture's name, type and size."""
-    kilobytes = max(1, round(len(image.data) * 3 / 4 / 1024))
-    name = f"{one_line(image.name)}, " if image.name else ""
-    return f"Image: {name}{one_line(image.media_type)}, {kilobytes} KB"
+def attached_text(block: ImageBlock | DocumentBlock | FileBlock) -> str:
+    """Return what goes with a prompt or a result in a line: name, type and size."""
+    if isinstance(block, FileBlock):
+        label = one_line(block_label(block))
+        return label[:1].upper() + label[1:]
+    kilobytes = max(1, round(len(block.data) * 3 / 4 / 1024))
+    name = f"{one_line(block.name)}, " if block.name else ""
+    pages = ""
+    if isinstance(block, DocumentBlock) and block.pages:
+        pages = f", {block.pages} page{'' if block.pages == 1 else 's'}"
+    return f"{block.type.capitalize()}: {name}{one_line(block.media_type)}{pages}, {kilobytes} KB"
 
 
 def ending_of(turn: TurnResult | None) -> str | None:
@@ -160,6 +209,9 @@ class _Transcript:
     def entry(self, entry: Entry) -> Iterator[str]:
         """Yield what an entry of the history is in the document."""
         match entry:
+            case UserMessage() if entry.author == "agentls":
+                said = quoted("\n\n".join(_prompt(entry.content)))
+                yield _details(f"agentls, to the model · {moment(entry.at)}", said)
             case UserMessage():
                 self._agent_speaks = False
                 yield "---"
@@ -177,6 +229,9 @@ class _Transcript:
                     f"summary takes the place of {entry.message_count} messages."
                 )
                 yield _details("Summary", quoted(prose(entry.text)))
+                if entry.put_back.strip():
+                    behind = quoted(prose(entry.put_back))
+                    yield _details("What the model is told behind the summary", behind)
             case Gap():
                 yield quoted(
                     f"**Messages are missing here.** The log was damaged: {code(entry.missing)}, "
@@ -196,7 +251,8 @@ class _Transcript:
         if ending:
             yield quoted(f"**{inline(ending)}**")
         for prompt in state.queue:
-            yield f"## You · {moment(prompt.queued_at)} · waiting"
+            what = "waiting" if prompt.kind == "prompt" else "a compaction, waiting"
+            yield f"## You · {moment(prompt.queued_at)} · {what}"
             yield quoted("\n\n".join(_prompt(prompt.content)))
 
     def _speaker(self, model: str) -> Iterator[str]:
@@ -231,6 +287,8 @@ class _Transcript:
             yield f"Asked: {inline(call.approval.title)}"
         if call.decision is not None:
             yield inline(decision_text(call.decision))
+        for question, answered in questions_of(call):
+            yield f"Asked: {inline(question)}\n\nAnswered: {inline(answered)}"
         if call.malformed_input is not None:
             yield "Input, which is not a JSON object:"
             yield self._value(call.malformed_input)
@@ -243,8 +301,8 @@ class _Transcript:
         if call.left_out:
             yield f"Not looked at for changes: {inline(call.left_out)}"
         for block in call.content:
-            if isinstance(block, ImageBlock):
-                yield f"*{inline(image_text(block))}*"
+            if not isinstance(block, TextBlock):
+                yield f"*{inline(attached_text(block))}*"
             elif block.text.strip():
                 yield "Output:"
                 yield self._value(block.text)
@@ -269,11 +327,22 @@ class _Transcript:
         )
 
 
+def _first_words(state: SessionState) -> Iterator[str]:
+    """Yield what the user said, a line for each text, oldest first."""
+    if goal := one_line(state.compaction.carried.goal or ""):
+        yield goal
+    for entry in state.history:
+        if not isinstance(entry, UserMessage) or entry.author != "user":
+            continue
+        for block in entry.content:
+            if isinstance(block, TextBlock) and (text := one_line(block.text)):
+                yield text
+
+
 def _prompt(content: Iterable[ContentBlock]) -> Iterator[str]:
     for block in content:
-        yield (
-            prose(block.text) if isinstance(block, TextBlock) else f"*{inline(image_text(block))}*"
-        )
+        is_text = isinstance(block, TextBlock)
+        yield prose(block.text) if is_text else f"*{inline(attached_text(block))}*"
 
 
 def _live(part: LivePart) -> str:

@@ -1,7 +1,8 @@
 """Ends the commands of a server that was killed before it could do so itself.
 
 A shell of about a megabyte waits on a pipe whose other end only the server holds. When the server
-is gone, however it went, the pipe breaks, and the shell ends the process groups it was told of.
+is gone, however it went, the pipe breaks, and the shell ends the process groups it was told of
+and, where there is a /proc, what has left them and bears their mark in its environment.
 (A parent-death signal would reach the direct child alone, and not what that has started.)
 """
 
@@ -9,26 +10,37 @@ import subprocess
 from contextlib import suppress
 
 SCRIPT = """\
-groups=' '
-while read -r verb group; do
+watched=' '
+while read -r verb item; do
   case $verb in
-    watch) case $groups in
-      *" $group "*) ;;
-      *) groups="$groups$group " ;;
+    watch) case $watched in
+      *" $item "*) ;;
+      *) watched="$watched$item " ;;
     esac ;;
-    forget) case $groups in
-      *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;;
+    forget) case $watched in
+      *" $item "*) watched="${watched%%" $item "*} ${watched#*" $item "}" ;;
     esac ;;
   esac
 done
-[ "$groups" = ' ' ] && exit
-for group in $groups; do kill -s TERM -- "-$group"; done
+[ "$watched" = ' ' ] && exit
+end() {
+  for item in $watched; do
+    kill -s "$1" -- "-${item%%:*}"
+    mark=${item#*:}
+    [ "$mark" ] || continue
+    for file in $(grep -lszx "AGENTLS_COMMAND=$mark" /proc/[0-9]*/environ); do
+      process=${file#/proc/}
+      kill -s "$1" "${process%/environ}"
+    done
+  done
+}
+end TERM
 sleep 1
-for group in $groups; do kill -s KILL -- "-$group"; done
+end KILL
 """
 ANNOUNCE = """\
 trap '' PIPE
-echo "watch $$" 2>/dev/null >&0
+echo "watch $$:$AGENTLS_COMMAND" 2>/dev/null >&0
 trap - PIPE
 exec "$0" "$@" </dev/null
 """
@@ -38,7 +50,7 @@ class Guard:
     """Watches over process groups; the shell behind it starts with the first one."""
 
     def __init__(self) -> None:
-        self._groups: set[int] = set()
+        self._marks: dict[int, str] = {}
         self._shell: subprocess.Popen[bytes] | None = None
 
     def announcing(self, command: list[str]) -> tuple[list[str], int]:
@@ -54,22 +66,24 @@ class Guard:
             return command, subprocess.DEVNULL
         return ["/bin/sh", "-c", ANNOUNCE, *command], self._shell.stdin.fileno()
 
-    def watch(self, group: int) -> None:
-        """End this group when the server is gone; one that has announced itself counts once."""
-        self._groups.add(group)
-        self._tell(f"watch {group}\n")
+    def watch(self, group: int, mark: str = "") -> None:
+        """End this group when the server is gone; one that has announced itself counts once.
+
+        `mark` is the value of `AGENTLS_COMMAND` in the environment of all that the group starts.
+        """
+        self._marks[group] = mark
+        self._tell(f"watch {group}:{mark}\n")
 
     def forget(self, group: int) -> None:
         """Leave this group alone: it has ended."""
-        if group not in self._groups:
+        if group not in self._marks:
             return
-        self._groups.discard(group)
-        self._tell(f"forget {group}\n")
+        self._tell(f"forget {group}:{self._marks.pop(group)}\n")
 
     def close(self) -> None:
         """End the shell. Groups that are still watched are ended by it."""
         shell, self._shell = self._shell, None
-        self._groups.clear()
+        self._marks.clear()
         if shell is None:
             return
         if shell.stdin:
@@ -98,5 +112,5 @@ class Guard:
             start_new_session=True,
         )
         if self._shell.stdin:
-            watched = "".join(f"watch {group}\n" for group in sorted(self._groups))
+            watched = "".join(f"watch {group}:{mark}\n" for group, mark in self._marks.items())
             self._shell.stdin.write(watched.encode())

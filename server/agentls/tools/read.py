@@ -3,6 +3,7 @@
 import asyncio
 import codecs
 import difflib
+import errno
 import os
 from dataclasses import dataclass
 from itertools import islice
@@ -23,6 +24,8 @@ LOOKED_AT = 8 * 1024
 """Bytes in which a NUL means that the file is no text."""
 IN_A_THREAD = 1024 * 1024
 """Bytes from which counting lines is too slow for the event loop."""
+PASSING = frozenset((errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT))
+"""What a file system may say now and not a moment later, as those over a network do."""
 
 
 class ReadInput(ToolInput):
@@ -89,7 +92,8 @@ def unreadable(path: Path, error: OSError | ValueError, cwd: Path) -> ToolResult
             return ToolResult.error(f"{name} may not be read by this user: permission denied.")
         case OSError():
             return ToolResult.error(
-                f"{name} cannot be read: {error.strerror}. A shell command may help."
+                f"{name} cannot be read: {error.strerror}. A shell command may help.",
+                may_pass=error.errno in PASSING,
             )
         case _:
             return ToolResult.error(f"{name!r} is not a path: {error}.")

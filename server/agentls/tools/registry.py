@@ -7,12 +7,16 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from agentls.tools.agent import Agent
+from agentls.tools.ask import AskUserQuestion
 from agentls.tools.bash import Bash
 from agentls.tools.edit import Edit
 from agentls.tools.list_folder import ListFolder
+from agentls.tools.plan import EnterPlanMode, ExitPlanMode
 from agentls.tools.read import Read
 from agentls.tools.recall import Recall
 from agentls.tools.search import Glob, Grep
+from agentls.tools.task_tools import TaskOutput, TaskStop
 from agentls.tools.todo import TodoWrite
 from agentls.tools.tool import I, Tool, ToolResult
 from agentls.tools.write import Write
@@ -46,10 +50,16 @@ def default_tools() -> tuple[Tool[Any], ...]:
         Write(),
         Edit(),
         Bash(),
+        TaskOutput(),
+        TaskStop(),
+        Agent(),
         Glob(),
         Grep(),
         ListFolder(),
         TodoWrite(),
+        AskUserQuestion(),
+        EnterPlanMode(),
+        ExitPlanMode(),
         Recall(),
     )
 

@@ -7,16 +7,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from agentls.protocol.content import FileChange, TextBlock, Todo
 from agentls.protocol.docstrings import describe_fields
 from agentls.protocol.session_state import SessionState
+from agentls.protocol.tool_calls import ApprovalOption, Mode, Question, QuestionAnswer
 from agentls.tools.files import Files
 from agentls.tools.memory import Memory
 from agentls.tools.variables import Variables
+
+if TYPE_CHECKING:
+    from agentls.tools.agents import Agents
+    from agentls.tools.background import Background
 
 
 class ToolInput(BaseModel):
@@ -45,6 +50,8 @@ class ToolResult:
     content: tuple[TextBlock, ...]
     summary: str
     is_error: bool = False
+    may_pass: bool = False
+    """What went wrong may be over in a moment: a call that only reads is tried once more."""
     changes: tuple[FileChange, ...] = ()
     left_out: str | None = None
     """What was not looked at for changes, where something was not."""
@@ -54,6 +61,8 @@ class ToolResult:
     """What the tool's output variables are taken from, as JSON."""
     todos: tuple[Todo, ...] | None = None
     """The plan, where the call wrote it anew."""
+    mode: Mode | None = None
+    """`plan`, where the call has the session enter plan mode; no other is heeded."""
 
     @classmethod
     def ok(cls, text: str, summary: str, **rest: Any) -> "ToolResult":
@@ -88,6 +97,16 @@ class ToolContext:
     """Says which files' content the model must not see, whatever folder was searched."""
     memory: Memory | None = None
     """What is kept of conversations; None where nothing is."""
+    background: "Background | None" = None
+    """What runs beside the conversation; None where nothing can."""
+    agents: "Agents | None" = None
+    """Others that can be set to work; None where there are none."""
+    output_folder: Path | None = None
+    """Where output goes that is too long for a result; None where nothing is kept."""
+    output_bytes: int = 64 << 20
+    """How much of one command's output is kept there."""
+    answers: tuple[QuestionAnswer, ...] | None = None
+    """What the user answered to the call's questions, one for each; None: nothing."""
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -113,6 +132,8 @@ class Tool(ABC, Generic[I]):
     """Variables that are set from a result's `data`: a JSONPath (RFC 9535) for each key."""
     variable_owner: ClassVar[str | None] = None
     """The tool whose variables it sets, where they are not its own."""
+    after_denial: ClassVar[str] = "Do not try it in another way."
+    """What the model is to do where a call is denied."""
     timeout: ClassVar[float | None] = 120.0
     """Seconds after which the scheduler stops it; None where it keeps its own."""
 
@@ -143,6 +164,14 @@ class Tool(ABC, Generic[I]):
     def command(self, arguments: I) -> str | None:
         """Return the shell command a call runs, where it runs one."""
         return None
+
+    def questions(self, arguments: I) -> tuple[Question, ...]:
+        """Return what the user must answer before a call is executed; empty: nothing."""
+        return ()
+
+    def approval_options(self, arguments: I) -> tuple[ApprovalOption, ...]:
+        """Return the ways to answer an approval, one with the id "deny"; empty: allow or deny."""
+        return ()
 
     async def preview(self, arguments: I, context: ToolContext) -> str:
         """Return what a person should see before allowing a call: a diff, a command."""

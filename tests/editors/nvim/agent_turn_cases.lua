@@ -2,6 +2,7 @@
 local agentls = require("agentls")
 local connection = require("agentls.connection")
 local harness = require("harness")
+local requests = require("agentls.requests")
 local sessions = require("agentls.sessions")
 local user = require("agent_user")
 local it, equal, contains, wait = harness.it, harness.equal, harness.contains, harness.wait
@@ -62,7 +63,7 @@ it("a window whose cursor is at the end follows, another stays where it is", fun
   equal(vim.api.nvim_win_get_cursor(window)[1], last)
   vim.api.nvim_win_set_cursor(window, { 1, 0 })
   user.told = {}
-  sessions.prompt("read file.txt", function() end)
+  requests.prompt("read file.txt", {}, function() end)
   wait("a second turn", function()
     return select(2, buffer_text():gsub("— done in", "")) == 2
   end)
@@ -101,7 +102,7 @@ it(
         option("allowOnce")(dialog)
       end,
     }
-    sessions.prompt([[replace "A" with "B" in file.txt]], function() end)
+    requests.prompt([[replace "A" with "B" in file.txt]], {}, function() end)
     shows("— done in")
     contains(seen.text, "```diff")
     equal(seen.window ~= -1, true, "the conversation is in a window")
@@ -141,7 +142,7 @@ it("an answer that comes after another is told so, and harms nothing", function(
   end)
   local session = sessions.current()
   local approval = session.slices.approvals[1]
-  sessions.answer(session.id, approval.callId, "allow", nil, function(err)
+  requests.answer(session.id, approval.callId, "allow", nil, function(err)
     assert(not err, err and err.message)
   end)
   shows("— done in")
@@ -158,7 +159,7 @@ end)
 
 it("no dialog opens while the user is typing", function()
   begin()
-  local approval_dialog = require("agentls.approval_dialog")
+  local dialogs = require("agentls.dialogs")
   local get_mode = vim.api.nvim_get_mode
   vim.api.nvim_get_mode = function()
     return { mode = "i", blocking = false }
@@ -168,7 +169,7 @@ it("no dialog opens while the user is typing", function()
   vim.wait(100)
   vim.api.nvim_get_mode = get_mode
   equal(#user.open_dialogs, 0)
-  approval_dialog.pop_up()
+  dialogs.pop_up()
   option("allowOnce")(wait("a dialog", function()
     return user.open_dialogs[1]
   end))

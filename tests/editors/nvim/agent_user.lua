@@ -63,6 +63,19 @@ function M.option(kind)
   end
 end
 
+---@param label string A part of what the item to choose is called.
+function M.item(label)
+  return function(dialog)
+    local format = dialog.options.format_item or tostring
+    for index, item in ipairs(dialog.items) do
+      if format(item):find(label, 1, true) then
+        return dialog.choose(item, index)
+      end
+    end
+    error("nothing is called " .. label)
+  end
+end
+
 function M.close(dialog)
   dialog.choose(nil, nil)
 end

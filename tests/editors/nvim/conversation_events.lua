@@ -12,7 +12,7 @@ end
 
 ---A buffer as the editor would have it after every patch.
 function M.screen(of)
-  local self = { lines = {}, drawn = 0, groups = {} }
+  local self = { lines = {}, drawn = 0, groups = {}, folds = {} }
   function self.refresh()
     local patch = of:take_patch()
     if not patch then
@@ -26,6 +26,10 @@ function M.screen(of)
     for _, mark in ipairs(patch.marks) do
       self.groups[mark.row + 1] = mark.group
     end
+    self.folds = vim.tbl_filter(function(fold)
+      return fold.last < patch.first
+    end, self.folds)
+    vim.list_extend(self.folds, patch.folds)
     self.drawn = #patch.lines
     return true
   end
@@ -45,12 +49,18 @@ function M.begin(state)
   local seq = 0
   local function kept(event)
     seq = seq + 1
-    return talk:apply({ seq = seq, chatId = "main", turnId = "t1", event = event })
+    return talk:apply(M.envelope(seq, event))
   end
   local function passing(event)
-    return talk:apply({ seq = seq, chatId = "main", turnId = "t1", event = event })
+    return talk:apply(M.envelope(seq, event))
   end
   return talk, kept, passing
+end
+
+---An event of the turn t1, at noon.
+function M.envelope(seq, event)
+  local at = "2026-11-30T12:00:00.000Z"
+  return { seq = seq, chatId = "main", turnId = "t1", at = at, event = event }
 end
 
 function M.text_part(id, text)

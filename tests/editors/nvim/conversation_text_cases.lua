@@ -124,7 +124,7 @@ it("text that would break a line is put on one", function()
   equal(screen(talk).text(), "# two lines\n\n○ Bash · echo a echo b … ready")
 end)
 
-it("reasoning is a hint while it comes and gone when the answer stands", function()
+it("reasoning is dimmed while it comes and in a fold when the answer stands", function()
   local talk, kept, passing = begin()
   passing({ type = "answerStarted", messageId = "a1", model = "m" })
   passing({
@@ -134,8 +134,26 @@ it("reasoning is a hint while it comes and gone when the answer stands", functio
   })
   talk:apply_delta({ partId = "p0", offset = 0, text = "hm" })
   local shown = screen(talk)
+  equal(shown.text(), "# New session\n\n· thinking: hm")
+  equal(shown.groups[3], "AgentlsNote")
+  talk:apply_delta({ partId = "p0", offset = 2, text = "\nwell" })
+  equal(shown.text(), "# New session\n\n· thinking: hm\nwell")
+  equal(shown.folds, {})
+  local thought = { type = "thinking", id = "p0", text = "hm\nwell" }
+  kept(answer("a1", { thought, text_part("p1", "Yes.") }))
+  equal(shown.text(), "# New session\n\n· thought: hm\nwell\n\nYes.")
+  equal(shown.folds, { { first = 2, last = 3 } })
+end)
+
+it("reasoning that nobody may read is no more than a hint", function()
+  local talk, kept, passing = begin()
+  passing({ type = "answerStarted", messageId = "a1", model = "m" })
+  local part = { type = "redactedThinking", id = "p0", text = "" }
+  passing({ type = "partStarted", messageId = "a1", part = part })
+  local shown = screen(talk)
   equal(shown.text(), "# New session\n\n· thinking")
-  kept(answer("a1", { { type = "thinking", id = "p0", text = "hm" }, text_part("p1", "Yes.") }))
+  local kept_part = { type = "redactedThinking", id = "p0", data = "x" }
+  kept(answer("a1", { kept_part, text_part("p1", "Yes.") }))
   equal(shown.text(), "# New session\n\nYes.")
 end)
 

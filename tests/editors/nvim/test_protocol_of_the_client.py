@@ -7,19 +7,47 @@ from typing import get_args
 import pytest
 
 from agentls.protocol import methods
-from agentls.protocol.content import FileChange, Todo
+from agentls.protocol.at_work import TaskOutputResult
+from agentls.protocol.content import FileChange, Todo, Usage
 from agentls.protocol.events.app import Notice
 from agentls.protocol.events.conversation import ErrorInfo
 from agentls.protocol.events.envelope import Envelope, SessionEvents
 from agentls.protocol.events.kinds import EphemeralEvent
-from agentls.protocol.requests import PROTOCOL_VERSION, SessionDeltaParams, SessionSummary
-from agentls.protocol.session_state import Activity, SessionSlices, SessionSnapshot
-from agentls.protocol.tool_calls import Approval, ApprovalOption, Decision, Mode, ToolCall
+from agentls.protocol.events.retries import CacheMissed, RetryWait
+from agentls.protocol.events.settings import Gates
+from agentls.protocol.requests import (
+    PROTOCOL_VERSION,
+    Attachment,
+    SessionDeltaParams,
+    SessionSummary,
+)
+from agentls.protocol.session_state import (
+    Activity,
+    ContextUse,
+    ModelChoice,
+    QueuedPrompt,
+    SessionSlices,
+    SessionSnapshot,
+    UsageTotals,
+)
+from agentls.protocol.tasks import Task
+from agentls.protocol.tool_calls import (
+    Approval,
+    ApprovalOption,
+    Decision,
+    Mode,
+    Question,
+    QuestionAnswer,
+    QuestionOption,
+    Questions,
+    ToolCall,
+)
 from agentls.protocol.wire_model import WireModel
 
 LUA = Path(__file__).parents[3] / "client-nvim/lua/agentls"
 PROTOCOL = (LUA / "protocol.lua").read_text()
-CONVERSATION = (LUA / "conversation.lua").read_text()
+REDUCERS = (LUA / "conversation_reducers.lua").read_text()
+NOTES = (LUA / "conversation_notes.lua").read_text()
 
 MODELS: dict[str, type[WireModel]] = {
     "Envelope": Envelope,
@@ -36,6 +64,21 @@ MODELS: dict[str, type[WireModel]] = {
     "Snapshot": SessionSnapshot,
     "SessionSummary": SessionSummary,
     "Notice": Notice,
+    "QuestionOption": QuestionOption,
+    "Question": Question,
+    "Questions": Questions,
+    "QuestionAnswer": QuestionAnswer,
+    "QueuedPrompt": QueuedPrompt,
+    "RetryWait": RetryWait,
+    "Usage": Usage,
+    "UsageTotals": UsageTotals,
+    "ContextUse": ContextUse,
+    "Gates": Gates,
+    "ModelChoice": ModelChoice,
+    "Task": Task,
+    "TaskOutput": TaskOutputResult,
+    "Attachment": Attachment,
+    "CacheMissed": CacheMissed,
 }
 EVENTS = {event.model_fields["type"].default: event for event in get_args(SessionEvents)}
 
@@ -66,9 +109,11 @@ def test_every_field_that_is_read_is_one_that_is_sent(name: str) -> None:
 
 
 def test_every_event_that_is_drawn_is_one_of_the_union() -> None:
-    drawn = re.findall(r"^function REDUCERS\.(\w+)", CONVERSATION, re.MULTILINE)
-    assert len(drawn) >= 10
-    assert set(drawn) <= set(EVENTS)
+    drawn = re.findall(r"^function REDUCERS\.(\w+)", REDUCERS, re.MULTILINE)
+    noted = re.findall(r"^  (\w+) = function", NOTES, re.MULTILINE)
+    assert len(drawn) >= 20
+    assert len(noted) >= 3
+    assert {*drawn, *noted} <= set(EVENTS)
 
 
 def test_passing_events_are_those_that_are_never_kept() -> None:

@@ -45,7 +45,7 @@ page.on("request", (request) => {
 export const statusItem = page.locator('.statusbar-item[id="agentls.agentls.agentls.status"]');
 export const toasts = page.locator(".notifications-toasts .notification-list-item");
 export const quickInput = page.locator(".quick-input-widget");
-export const planRows = page.locator(".pane-body .monaco-list-row");
+export const planRows = viewRows("Plan");
 
 /** Run the steps of a driver, and close the browser whatever comes of them. */
 export async function drive(steps) {
@@ -120,10 +120,26 @@ export async function openFile(path) {
   await page.locator(".tab", { hasText: name }).first().waitFor();
 }
 
-/** Bring the agent's plan to the side bar. */
+/** Bring the agent's views to the side bar. */
 export async function openPlan() {
   await page.locator('.activitybar .action-label[aria-label^="Agent"]').click();
-  await page.locator(".composite.title", { hasText: "Agent: Plan" }).waitFor();
+  await page.locator(".composite.title", { hasText: "Agent" }).waitFor();
+}
+
+/** The lines of one of the agent's views. */
+export function viewRows(name) {
+  return page.locator(`.monaco-list[aria-label="${name}"] .monaco-list-row`);
+}
+
+/** A button in the title of the quick input. */
+export function quickButton(label) {
+  return quickInput.locator(`.quick-input-titlebar .action-label[aria-label^="${label}"]`);
+}
+
+/** A button on a line of a view, which is there while the mouse is. */
+export async function pressOn(row, label) {
+  await row.hover();
+  await row.locator(`.action-label[aria-label^="${label}"]`).click();
 }
 
 /** The drawn conversation: a page in a frame in a frame. */

@@ -2,8 +2,8 @@
 
 from agentls.errors import LeaseLost, LogNotWritten
 from agentls.protocol.content import TextBlock, Usage
+from agentls.protocol.events.compaction import ConversationCompacted
 from agentls.protocol.events.conversation import (
-    ConversationCompacted,
     PromptQueued,
     SessionCreated,
     SessionMeta,

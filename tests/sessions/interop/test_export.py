@@ -1,8 +1,10 @@
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given, settings
 
 from agentls.errors import ImportRefused, UnknownSession
 from agentls.protocol.content import TextBlock
@@ -11,6 +13,8 @@ from agentls.sessions.folder import FolderStore
 from agentls.sessions.interop.export import export_json
 from agentls.sessions.interop.imports import import_session, read_import
 from agentls.sessions.loading import events, load
+from tests.support.lives import actions, lived
+from tests.support.logs import log_of
 
 FILES = Path(__file__).parent / "claude_code"
 
@@ -45,6 +49,21 @@ async def test_export_imports_as_the_same_session(
     for chat_id in store.chats(session_id):
         assert events(elsewhere, again, chat_id) == events(store, session_id, chat_id)
     assert elsewhere.list() == store.list()
+
+
+@settings(max_examples=60, deadline=None)
+@given(actions)
+def test_export_of_any_session_holds_every_event(steps: list[tuple[str, int]]) -> None:
+    log = lived([("prompt", 0), *steps], nested=True).log
+    with tempfile.TemporaryDirectory() as folder:
+        sessions = Path(folder) / ".agentls" / "sessions"
+        sessions.mkdir(parents=True)
+        (sessions / "s1.jsonl").write_bytes(log_of(log))
+        path = Path(folder) / "session.json"
+        path.write_bytes(export_json(FolderStore(sessions.parent), "s1"))
+        logs, report = read_import(path)
+    assert report.left_out == ()
+    assert list(logs["main"]) == log
 
 
 async def test_export_imports_under_another_id_beside_the_first(

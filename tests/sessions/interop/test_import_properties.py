@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from agentls.errors import ImportRefused
 from agentls.llm.normalise import Conversation
 from agentls.protocol.content import ToolCallPart
+from agentls.protocol.events.compaction import ConversationCompacted
 from agentls.protocol.events.conversation import (
     AnswerFinished,
-    ConversationCompacted,
     ToolCallFinished,
     TurnFinished,
 )

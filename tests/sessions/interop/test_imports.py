@@ -83,8 +83,9 @@ async def test_usage_of_an_answer_in_several_lines_counts_once(store: FolderStor
     state, _ = await imported(store, "plain.jsonl")
     assert state.usage.responses == 3
     assert state.usage.total == Usage(
-        input_tokens=12, output_tokens=161, cache_read_tokens=6000, cache_write_tokens=300
-    )
+        input_tokens=12, output_tokens=161, cache_read_tokens=6000, cache_write_tokens=300,
+        unpriced_responses=3,
+    )  # fmt: skip
 
 
 async def test_what_could_not_be_carried_is_told_with_its_line(store: FolderStore) -> None:

@@ -12,7 +12,7 @@ from agentls.agent.session import Session
 from agentls.llm.model import ModelRequest, StreamEvent
 from agentls.llm.scripted import ScriptedModel
 from agentls.llm.stream_events import WrittenAnswer, answer_events
-from agentls.protocol.events.conversation import ConversationCompacted
+from agentls.protocol.events.compaction import ConversationCompacted
 from agentls.tools.list_folder import ListFolder, ListFolderInput
 from agentls.tools.tool import ToolContext, ToolResult
 from tests.sessions.known_bugs.at_work import (

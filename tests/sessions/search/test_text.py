@@ -4,10 +4,17 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentls.protocol.content import TextBlock, TextPart, ToolCallPart, Usage
+from agentls.protocol.content import (
+    DocumentBlock,
+    FileBlock,
+    TextBlock,
+    TextPart,
+    ToolCallPart,
+    Usage,
+)
+from agentls.protocol.events.compaction import ConversationCompacted
 from agentls.protocol.events.conversation import (
     AnswerFinished,
-    ConversationCompacted,
     TagChanged,
     TitleChanged,
     ToolCallFinished,
@@ -82,6 +89,39 @@ def test_each_event_of_the_protocol_gives_its_passages():
     assert passages(TagChanged(tag="later")) == [("tag", None, None, "later")]
     assert passages(TagChanged(tag=None)) == []
     assert passages(TurnStarted(parent="m1", model="m")) == []
+
+
+def test_a_notice_is_not_found_as_what_the_user_said():
+    words = (TextBlock(text="The task b3k9x0q2m has ended."),)
+    notice = UserMessageReceived(id="m1", parent=None, content=words, author="agentls")
+    assert passages(notice) == []
+
+
+def test_what_went_with_a_prompt_is_found_by_its_name_and_not_by_what_it_holds():
+    content = (
+        TextBlock(text="Compare."),
+        DocumentBlock(media_type="application/pdf", data="JVBERi0=", name="plan.pdf"),
+        FileBlock(what="symbol", path="src/a.py", text="def slug(): ...", symbol="slug"),
+        FileBlock(what="file", path="b.md", text="secret ingredients"),
+    )
+    received = UserMessageReceived(id="m1", parent=None, content=content)
+    text = "Compare.\n[document: plan.pdf]\n[file: src/a.py#slug]\n[file: b.md]"
+    assert passages(received) == [("prompt", "m1", None, text)]
+
+
+def test_a_question_and_its_answer_are_found_in_the_call_and_its_result():
+    asked = {"questions": [{"question": "Which way?", "options": [{"label": "Left"}]}]}
+    call = ToolCallPart(id="c1", name="AskUserQuestion", input=asked)
+    answered = AnswerFinished(
+        id="m2", parent="m1", model="m", parts=(call,), stop_reason="toolUse", response_id=None,
+        usage=Usage(),
+    )  # fmt: skip
+    result = ToolCallFinished(
+        parent="m2", call_id="c1", outcome="ok", summary="Answered: Left",
+        content=(TextBlock(text='The user answered:\n"Which way?" → "Left"'),),
+    )  # fmt: skip
+    assert passages(answered)[-1][3] == "AskUserQuestion\nquestion: Which way?\nlabel: Left"
+    assert '"Which way?" → "Left"' in passages(result)[0][3]
 
 
 def test_every_event_that_is_read_is_one_of_the_protocol():

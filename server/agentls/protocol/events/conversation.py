@@ -6,6 +6,7 @@ from pydantic import Field, JsonValue
 
 from agentls.protocol.content import (
     AnswerPart,
+    Author,
     ContentBlock,
     FileChange,
     LivePart,
@@ -56,27 +57,37 @@ class SessionCreated(SessionEvent):
     model: str | None
 
 
+Delivery = Literal["queue", "steer"]
+"""`steer`: a running turn takes the prompt in before it asks the model next; where none runs, or it
+ends before that, the prompt is a turn of its own like any other."""
+QueuedKind = Literal["prompt", "compact"]
+
+
 class PromptQueued(SessionEvent):
     """A prompt waits for its turn. The item's id becomes the turn's."""
 
     type: Literal["promptQueued"] = "promptQueued"
     item_id: str
     content: tuple[ContentBlock, ...]
+    delivery: Delivery = "queue"
+    kind: QueuedKind = "prompt"
+    """`compact`: a compaction, and the content is what its summary should heed."""
 
 
 class PromptDequeued(SessionEvent):
-    """A queued prompt was taken up by a turn, or removed by the user."""
+    """A queued prompt was taken up by a turn, its own or a running one, or the user removed it."""
 
     type: Literal["promptDequeued"] = "promptDequeued"
     item_id: str
-    reason: Literal["started", "removed"]
+    reason: Literal["started", "steered", "removed"]
 
 
 class UserMessageReceived(MessageEvent):
-    """The user's words entered the conversation."""
+    """The user's words entered the conversation, or a word of agentls about what has happened."""
 
     type: Literal["userMessageReceived"] = "userMessageReceived"
     content: tuple[ContentBlock, ...]
+    author: Author = "user"
 
 
 class TurnStarted(AttachedEvent):
@@ -84,6 +95,9 @@ class TurnStarted(AttachedEvent):
 
     type: Literal["turnStarted"] = "turnStarted"
     model: str
+    kind: QueuedKind = "prompt"
+    instructions: str | None = None
+    """What a compaction's summary should heed."""
 
 
 class ErrorInfo(WireModel):
@@ -108,6 +122,8 @@ class TurnFinished(AttachedEvent):
     message_count: int
     """Prompts, answers and tool results in the conversation at this point."""
     duration_ms: int
+    usage: Usage = Usage()
+    """What its responses used, those of subagents and compactions included."""
 
 
 class AnswerStarted(EphemeralEvent):
@@ -180,6 +196,10 @@ class UsageRecorded(SessionEvent):
     response_id: str
     model: str
     usage: Usage
+    purpose: Literal["answer", "compaction", "subagent"] = "answer"
+    """Only an answer's usage says how full the window is."""
+    window: int | None = None
+    """The model's context window, in tokens, as far as it is known."""
 
 
 class ToolCallStarted(AttachedEvent):
@@ -236,26 +256,6 @@ class ToolResultIgnored(RecordEvent):
     changes: tuple[FileChange, ...] = ()
 
 
-class ConversationCompacted(MessageEvent):
-    """A summary takes the place of what came before it, and a new chain begins (`parent` is null).
-
-    The log keeps all of it: `logical_parent` is the message before, and the messages from
-    `kept_from` to that one stay in the conversation word for word. `state` is the session as it
-    was, without its history, so that a reader of the log can begin here.
-    """
-
-    type: Literal["conversationCompacted"] = "conversationCompacted"
-    logical_parent: str | None
-    kept_from: str | None
-    """The first message that stays; null: none does."""
-    kept_from_seq: int | None
-    """The number of that message's event: how far back a reader must go."""
-    summary: str
-    message_count: int
-    """Entries of the conversation that the summary stands for."""
-    state: JsonObject
-
-
 class RedoPoint(WireModel):
     """A rewind that can be undone."""
 
@@ -266,14 +266,14 @@ class RedoPoint(WireModel):
 
 
 class HeadMoved(SessionEvent):
-    """A rewind, or its undoing: the conversation goes on from another message, files are back."""
+    """A rewind, its undoing, or a new beginning: the conversation goes on from elsewhere."""
 
     type: Literal["headMoved"] = "headMoved"
     head: str | None
     """The message it goes on from; null: from its start."""
     previous: str | None = None
     """The head before."""
-    reason: Literal["rewind", "redo"] = "rewind"
+    reason: Literal["rewind", "redo", "clear"] = "rewind"
     changes: tuple[FileChange, ...] = ()
     """What it did to files."""
     redo: tuple[RedoPoint, ...] = ()

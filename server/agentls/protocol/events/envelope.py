@@ -5,11 +5,16 @@ from typing import Annotated, get_args
 from pydantic import Field
 
 from agentls.protocol.events.approvals import ApprovalAnswered, ApprovalRequested
+from agentls.protocol.events.compaction import (
+    CompactionFailed,
+    CompactionStarted,
+    ConversationCompacted,
+    ToolOutputsCleared,
+)
 from agentls.protocol.events.conversation import (
     AnswerFinished,
     AnswerProgressed,
     AnswerStarted,
-    ConversationCompacted,
     HeadMoved,
     PartDelta,
     PartStarted,
@@ -29,13 +34,28 @@ from agentls.protocol.events.conversation import (
     UsageRecorded,
     UserMessageReceived,
 )
-from agentls.protocol.events.settings import ModeChanged, ModelChanged, RuleAdded
+from agentls.protocol.events.questions import QuestionsAnswered, QuestionsAsked
+from agentls.protocol.events.retries import AnswerStalled, CacheMissed, RetryEnded, RetryScheduled
+from agentls.protocol.events.settings import (
+    FastModeChanged,
+    GatesChanged,
+    ModeChanged,
+    ModelChanged,
+    RuleAdded,
+)
 from agentls.protocol.events.storage import (
     AccessChanged,
     LogDamaged,
     SessionResumed,
     StorageFailed,
     StorageRecovered,
+)
+from agentls.protocol.events.tasks import (
+    TaskAdded,
+    TaskFinished,
+    TaskProgressed,
+    TasksEvicted,
+    TaskStarted,
 )
 from agentls.protocol.wire_model import Timestamp, WireModel
 
@@ -46,25 +66,41 @@ SessionEvents = (
     | UserMessageReceived
     | TurnStarted
     | TurnFinished
+    | RetryScheduled
+    | RetryEnded
     | AnswerStarted
+    | AnswerStalled
     | PartStarted
     | PartDelta
     | AnswerProgressed
     | AnswerFinished
     | UsageRecorded
+    | CacheMissed
     | ApprovalRequested
     | ApprovalAnswered
+    | QuestionsAsked
+    | QuestionsAnswered
     | ToolCallStarted
     | ToolCallProgressed
     | ToolCallFinished
     | ToolResultIgnored
     | TodosChanged
+    | TaskAdded
+    | TaskStarted
+    | TaskProgressed
+    | TaskFinished
+    | TasksEvicted
+    | ToolOutputsCleared
+    | CompactionStarted
     | ConversationCompacted
+    | CompactionFailed
     | HeadMoved
     | TitleChanged
     | TagChanged
     | SidechainStarted
     | ModelChanged
+    | FastModeChanged
+    | GatesChanged
     | ModeChanged
     | RuleAdded
     | SessionResumed

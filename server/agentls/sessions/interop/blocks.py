@@ -75,7 +75,9 @@ def usage_of(lines: Iterable[Line]) -> Usage:
     """Return what an answer cost: each of its lines repeats it, the last one is complete."""
     kept = [object_in(line.message, "usage") for line in lines]
     last = next(filter(None, reversed(kept)), JsonObject())
+    # The list price at the time is not in the records.
     return Usage(
+        unpriced_responses=1,
         input_tokens=number_in(last, "input_tokens"),
         output_tokens=max((number_in(usage, "output_tokens") for usage in kept), default=0),
         cache_read_tokens=number_in(last, "cache_read_input_tokens"),

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agentls.protocol.content import AnswerPart, ContentBlock, TextBlock, ToolCallPart, text_of
+from agentls.protocol.events.compaction import ConversationCompacted
 from agentls.protocol.events.conversation import (
     AnswerFinished,
-    ConversationCompacted,
     ErrorInfo,
     HeadMoved,
     SessionCreated,

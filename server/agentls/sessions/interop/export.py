@@ -8,9 +8,9 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from agentls.errors import ImportRefused
+from agentls.protocol.events.compaction import ConversationCompacted
 from agentls.protocol.events.conversation import (
     AnswerFinished,
-    ConversationCompacted,
     SessionCreated,
     ToolCallFinished,
     UserMessageReceived,

@@ -114,6 +114,8 @@ def _put_back(record: dict[str, Any], blob: ReadBlob, most: int | None) -> None:
 
 
 def _from_prompt(event: dict[str, Any]) -> Iterator[_Found]:
+    if event.get("author") == "agentls":
+        return  # its notices are for the model
     if message_id := _string(event.get("id")):
         yield _Found("prompt", _text_of(event.get("content")), message_id, message_id)
 
@@ -167,10 +169,24 @@ _EXTRACTORS: dict[str, Callable[[dict[str, Any]], Iterator[_Found]]] = {
 }
 
 
+_ATTACHED = {"image": "name", "document": "name", "file": "path"}
+"""Blocks that are known by a name, by their type, and where that is."""
+
+
 def _text_of(content: object) -> str:
+    """Return what was written, and the names of what went with it; not what stood in a file."""
     blocks = list(_objects(content))
-    names = (_string(block.get("name")) for block in blocks if block.get("type") == "image")
-    return "\n".join([*_texts(blocks), *(f"[image: {name}]" for name in names if name)])
+    texts = _texts(block for block in blocks if _string(block.get("type")) not in _ATTACHED)
+    return "\n".join([*texts, *_names(blocks)])
+
+
+def _names(blocks: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for block in blocks:
+        kind = _string(block.get("type"))
+        key = _ATTACHED.get(kind)
+        if key and (name := _string(block.get(key))):
+            symbol = _string(block.get("symbol"))
+            yield f"[{kind}: {name}{f'#{symbol}' if symbol else ''}]"
 
 
 def _texts(blocks: Iterable[dict[str, Any]]) -> list[str]:

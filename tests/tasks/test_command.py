@@ -2,60 +2,26 @@ import asyncio
 import os
 import subprocess
 import sys
-import tracemalloc
-from collections.abc import Callable
+import threading
 from pathlib import Path
 
 import psutil
 import pytest
 
-from agentls.tasks import processes
-from agentls.tasks.processes import CommandResult, kill_all, run_command
+from agentls.tasks import command as command_module
+from agentls.tasks import family
+from agentls.tasks.command import kill_all
+from agentls.tasks.output import CommandOutput
+from agentls.tasks.output_file import OutputFile
+from agentls.tasks.pipe_reader import PROGRESS_EVERY
+from tests.support.commands import Ended, lives, marked, pids_in, run, until, written
 
-
-async def run(
-    command: str,
-    cwd: Path,
-    *,
-    seconds: float = 60,
-    progress: Callable[[str], None] = lambda text: None,
-) -> CommandResult:
-    return await run_command(
-        command,
-        cwd=cwd,
-        environment=dict(os.environ),
-        seconds=seconds,
-        most_output=10_000,
-        progress=progress,
-    )
-
-
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
-def pids_in(file: Path) -> list[int]:
-    return [int(pid) for pid in file.read_text().split()] if file.exists() else []
-
-
-async def written(file: Path, count: int) -> list[int]:
-    """Wait until a command has written down the ids of its processes."""
-    await until(lambda: len(pids_in(file)) == count and file.read_text().endswith("\n"))
-    return pids_in(file)
+REPOSITORY = Path(__file__).parents[2]
 
 
 async def test_output_and_exit_code_are_returned(tmp_path: Path) -> None:
     result = await run("echo out; echo err >&2; exit 3", tmp_path)
-    assert result == CommandResult(3, "out\nerr\n", timed_out=False, ended=())
+    assert result == Ended(3, "out\nerr\n", timed_out=False, ended=())
 
 
 async def test_signal_that_ended_it_is_the_exit_code(tmp_path: Path) -> None:
@@ -93,7 +59,7 @@ async def test_job_in_a_group_of_its_own_is_ended_too(tmp_path: Path) -> None:
 async def test_output_that_comes_a_moment_after_the_shell_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "LAST_OUTPUT", 60.0)
+    monkeypatch.setattr(family, "LAST_OUTPUT", 60.0)
     result = await run("echo a > >(sleep 0.05; cat)", tmp_path)
     assert result.output == "a\n"
     assert result.ended == ()
@@ -119,7 +85,7 @@ async def test_time_out_ends_it_and_keeps_the_output(tmp_path: Path) -> None:
 async def test_command_that_ignores_being_asked_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "GRACE", 0.2)
+    monkeypatch.setattr(family, "GRACE", 0.2)
     command = "trap '' TERM; echo $$ > pids; while :; do sleep 0.1; done"
     result = await run(command, tmp_path, seconds=0.3)
     assert result.timed_out
@@ -139,6 +105,14 @@ ESCAPES = {
     "an orphan in its own session": (
         "(setsid sh -c 'echo $$ > pids; exec sleep 1000' &) ; sleep 1000; echo x"
     ),
+    "a daemon that forked twice": (
+        "python3 -c 'import os, time\n"
+        "if os.fork(): os.wait(); time.sleep(1000)\n"
+        "os.setsid()\n"
+        "if os.fork(): os._exit(0)\n"
+        'open("pids", "w").write(str(os.getpid()) + chr(10))\n'
+        "time.sleep(1000)'"
+    ),
     "a stopped child": "sleep 1000 & kill -STOP $!; echo $! > pids; wait",
     "a child that ignores being asked": (
         "sh -c 'trap \"\" TERM; echo $$ > pids; while :; do sleep 0.1; done'; echo x"
@@ -150,7 +124,7 @@ ESCAPES = {
 async def test_cancellation_leaves_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr(processes, "GRACE", 0.2)
+    monkeypatch.setattr(family, "GRACE", 0.2)
     running = asyncio.create_task(run(command, tmp_path))
     (pid,) = await written(tmp_path / "pids", 1)
     assert lives(pid)
@@ -158,13 +132,13 @@ async def test_cancellation_leaves_no_process(
     with pytest.raises(asyncio.CancelledError):
         await running
     assert not lives(pid)
-    assert not processes._running
+    assert not command_module._running
 
 
 async def test_second_cancellation_does_not_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "GRACE", 1_000.0)
+    monkeypatch.setattr(family, "GRACE", 1_000.0)
     command = "trap 'echo asked > asked' TERM; echo $$ > pids; while :; do sleep 0.05; done"
     running = asyncio.create_task(run(command, tmp_path))
     (pid,) = await written(tmp_path / "pids", 1)
@@ -185,7 +159,9 @@ async def test_cancellation_before_it_began_to_run_leaves_no_process(tmp_path: P
     assert not any(lives(pid) for pid in pids_in(tmp_path / "pids"))
 
 
-async def test_200_mb_of_output_take_little_memory_and_do_not_block(tmp_path: Path) -> None:
+async def test_1_gb_of_output_takes_little_memory_and_disk_and_does_not_block(
+    tmp_path: Path,
+) -> None:
     ticks = 0
 
     async def tick() -> None:
@@ -195,16 +171,77 @@ async def test_200_mb_of_output_take_little_memory_and_do_not_block(tmp_path: Pa
             ticks += 1
 
     ticking = asyncio.create_task(tick())
-    tracemalloc.start()
-    result = await run("head -c 200000000 /dev/zero | tr '\\0' 'x'; echo end", tmp_path)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    output = CommandOutput(10_000, folder=tmp_path / "output", name="x", most_on_disk=1_000_000)
+    before = psutil.Process().memory_info().rss
+    result = await run("yes | head -c 1G; echo end", tmp_path, output=output)
+    grown = psutil.Process().memory_info().rss - before
     ticking.cancel()
-    assert result.output.startswith("xxx")
-    assert result.output.endswith("xend\n")
-    assert "[... 199,990,004 bytes left out ...]" in result.output
-    assert peak < 2_000_000
+    sys.stdout.write(f"memory grew by {grown / 1e6:.1f} MB; the loop went round {ticks} times\n")
+    assert result.output.startswith("y\ny\n")
+    assert result.output.endswith("y\nend\n")
+    assert output.size == 2**30 + 4
+    assert "[... 1,073,731,828 bytes left out ...]" in result.output
+    assert output.file is not None
+    assert 1_000_000 < output.file.path.stat().st_size < 1_100_000
+    assert output.file.path.read_bytes().endswith(b"y\nend\n")
+    assert grown < 100_000_000
     assert ticks > 10
+
+
+async def test_output_goes_to_its_file_as_it_comes(tmp_path: Path) -> None:
+    output = CommandOutput(10)
+    file = output.keep_whole(tmp_path / "output", "x")
+    command = "echo one; until [ -e seen ]; do sleep 0.02; done; echo two"
+    running = asyncio.create_task(run(command, tmp_path, output=output))
+    await until(lambda: file.path.exists() and file.path.read_text() == "one\n")
+    (tmp_path / "seen").touch()
+    await running
+    assert file.path.read_text() == "one\ntwo\n"
+
+
+async def test_flood_can_be_stopped(tmp_path: Path) -> None:
+    output = CommandOutput(10_000, folder=tmp_path / "output", name="x")
+    result = await run("yes", tmp_path, seconds=0.3, output=output)
+    assert result.timed_out
+    assert result.exit_code == -15
+    assert output.file is not None
+    assert output.file.path.stat().st_size >= min(output.size, 64 * 1024 * 1024)
+
+
+async def test_disk_that_hangs_does_not_keep_a_command_from_being_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+
+    def hang(file: OutputFile, data: bytes) -> None:
+        goes_on.wait(60)
+
+    monkeypatch.setattr(OutputFile, "append", hang)
+    output = CommandOutput(10)
+    output.keep_whole(tmp_path / "output", "x")
+    async with asyncio.timeout(30):
+        result = await run("echo $$ > pids; yes", tmp_path, seconds=0.3, output=output)
+    goes_on.set()
+    assert result.timed_out
+    assert not any(map(lives, pids_in(tmp_path / "pids")))
+
+
+async def test_cancelling_takes_less_than_a_second(tmp_path: Path) -> None:
+    """How long is printed, not asserted: a busy machine may take longer."""
+    command = (
+        "trap '' TERM; (setsid sh -c 'trap \"\" TERM; echo $$ > escaped; "
+        "while :; do sleep 0.1; done' &); echo $$ > pids; while :; do sleep 0.1; done"
+    )
+    running = asyncio.create_task(run(command, tmp_path))
+    pids = [*await written(tmp_path / "pids", 1), *await written(tmp_path / "escaped", 1)]
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    sys.stdout.write(f"a command that ignores TERM was gone after {loop.time() - began:.2f} s\n")
+    assert not any(map(lives, pids))
+    assert not marked(tmp_path)
 
 
 async def test_progress_shows_what_came_last_and_not_too_often(tmp_path: Path) -> None:
@@ -221,7 +258,7 @@ async def test_progress_shows_what_came_last_and_not_too_often(tmp_path: Path) -
     await run(f"{command} until [ -e seen ]; do sleep 0.05; done", tmp_path, progress=progress)
     assert shown[0].startswith("1")
     assert shown[-1].endswith("4\n5\n6\n7\n8")
-    assert len(shown) <= (loop.time() - began) / processes.PROGRESS_EVERY + 1
+    assert len(shown) <= (loop.time() - began) / PROGRESS_EVERY + 1
 
 
 async def test_progress_that_fails_does_not_stop_the_command(tmp_path: Path) -> None:
@@ -246,7 +283,7 @@ async def test_command_that_cannot_be_started_leaves_nothing_open(tmp_path: Path
         await run("echo \0", tmp_path)
     after = psutil.Process().num_fds()
     assert after == before
-    assert not processes._running
+    assert not command_module._running
 
 
 async def test_kill_all_ends_every_command_and_their_calls_return(tmp_path: Path) -> None:
@@ -271,14 +308,11 @@ def test_commands_end_with_an_interpreter_that_ends_in_the_middle(tmp_path: Path
     script = f"""
 import asyncio, os, sys
 from pathlib import Path
-from agentls.tasks.processes import run_command
+from tests.support.commands import run
 
 async def main():
     command = "trap '' TERM; echo $$ > pids; while :; do sleep 0.1; done"
-    running = asyncio.ensure_future(run_command(
-        command, cwd=Path({str(tmp_path)!r}), environment=dict(os.environ), seconds=100,
-        most_output=100, progress=lambda text: None,
-    ))
+    running = asyncio.ensure_future(run(command, Path({str(tmp_path)!r}), seconds=100))
     while not os.path.exists({str(tmp_path / "pids")!r}):
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.1)
@@ -289,7 +323,9 @@ task = loop.create_task(main())
 loop.run_forever()
 sys.exit(5)
 """
-    server = subprocess.run([sys.executable, "-c", script], timeout=60, capture_output=True)
+    server = subprocess.run(
+        [sys.executable, "-c", script], cwd=REPOSITORY, timeout=60, capture_output=True
+    )
     assert server.returncode == 5
     (pid,) = pids_in(tmp_path / "pids")
     assert not lives(pid)
