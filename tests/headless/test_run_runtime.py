@@ -91,7 +91,6 @@ async def test_wait_longer_than_is_allowed_ends_the_run_at_once(script: Script) 
     assert not of_kind("system/api_retry", done.lines)
 
 
-@pytest.mark.xfail(strict=True, reason="the error does not say how long the server asks to wait")
 def test_wait_longer_than_is_allowed_is_named(script: Script) -> None:
     model = script.plays(fails("rateLimited", "Slow down.", retryAfter=4000))
     done = script.run("-p", "Hi.", "--model", model, *STREAM)

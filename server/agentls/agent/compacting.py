@@ -29,6 +29,7 @@ from agentls.errors import (
     CompactionRejected,
     NothingToCompact,
     PromptTooLong,
+    StorageError,
     TryAgainLater,
 )
 from agentls.llm.model import ModelRequest
@@ -332,7 +333,7 @@ class Compactor:
 
     def _fail(self, error: BaseException) -> None:
         """Tell that the conversation stays as it is, and when no more is tried by itself."""
-        passes = isinstance(error, TryAgainLater | asyncio.CancelledError)
+        passes = isinstance(error, TryAgainLater | StorageError | asyncio.CancelledError)
         message = str(error) or "the turn was stopped"
         info = ErrorInfo(kind=type(error).__name__, message=message, retryable=passes)
         self._emit(CompactionFailed(error=info, counts=not passes))

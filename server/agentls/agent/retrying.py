@@ -1,10 +1,11 @@
 """Has the model asked again when its side has failed, as often and as late as is of use."""
 
+import math
 from datetime import datetime, timedelta
 
 from agentls.agent.chat import Chat
 from agentls.agent.surroundings import Surroundings
-from agentls.errors import TryAgainLater
+from agentls.errors import AgentError, TryAgainLater
 from agentls.llm.retry import RetryLimits, RetryPlan, retry_of
 from agentls.protocol.events.conversation import ErrorInfo
 from agentls.protocol.events.retries import RetryEnded, RetryScheduled, RetryWait
@@ -77,3 +78,14 @@ class Retries:
             overloaded=settings.overload_seconds,
             network=settings.network_seconds,
         )
+
+
+def asked_wait(error: AgentError) -> str:
+    """Return, to be said behind an error, for how long the server asks to be left alone."""
+    seconds = error.retry_after if isinstance(error, TryAgainLater) else None
+    if not seconds or not math.isfinite(seconds):
+        return ""
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [f"{n} {unit}" for n, unit in ((hours, "h"), (minutes, "min"), (rest, "s")) if n]
+    return f" (it asks to be left alone for {' '.join(parts)})"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from agentls.agent.calling import ModelCaller
 from agentls.agent.chat import Chat
 from agentls.agent.prompts import Prompts
-from agentls.agent.retrying import Retries
+from agentls.agent.retrying import Retries, asked_wait
 from agentls.agent.scheduler import Scheduler
 from agentls.agent.settle import CANCELLED, FAILED, settle_all, settle_interrupted
 from agentls.agent.step import (
@@ -82,7 +82,8 @@ class Turn:
             self.stop()
         except AgentError as error:
             kind = type(error).__name__
-            self._fail(ErrorInfo(kind=kind, message=str(error), retryable=_may_pass(error)))
+            message = f"{error}{asked_wait(error)}"
+            self._fail(ErrorInfo(kind=kind, message=message, retryable=_may_pass(error)))
         except Exception as error:
             logger.exception("turn %s failed", self.id)
             message = f"a fault in agentls: {type(error).__name__}: {error}"
