@@ -49,7 +49,7 @@ class RetrySettings(WireModel):
     """For how many seconds a turn waits, in all, until it gives a failing model up."""
 
     rate_limit_seconds: int = Field(default=300, ge=0, le=LONGEST_WAIT, strict=True)
-    """Where there are too many requests; 0: it is not asked again."""
+    """Where there are too many requests; 0: it is asked again only where the server says when."""
     overload_seconds: int = Field(default=120, ge=0, le=LONGEST_WAIT, strict=True)
     """Where the model has no room."""
     network_seconds: int = Field(default=60, ge=0, le=LONGEST_WAIT, strict=True)

@@ -1,0 +1,259 @@
+"""A session at work in a real server that is killed outright, and what must be there afterwards."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from agentls.errors import UnknownSession
+from agentls.protocol.events.envelope import Envelope
+from agentls.protocol.events.kinds import EphemeralEvent
+from agentls.protocol.session_state import SessionState
+from agentls.protocol.tasks import FINAL_STATUSES
+from agentls.sessions.folder import FolderStore
+from agentls.sessions.loaded import LoadedSession
+from agentls.sessions.loading import events, load
+from agentls.state.reduce import reduce
+from agentls.tasks.family import MARK
+from benchmarks.messages_api import MessagesApi, serving
+from tests.e2e.observed import SECONDS, until
+from tests.support.api_rules import violations
+from tests.support.fault_proxy import FaultProxy, proxied
+from tests.support.servers import AGENTLS, Editor, editor, write_settings
+
+SLOW = Path(__file__).with_name("throttled_server.py")
+OUR_MARK = "AGENTLS_TEST_STAGE"
+KEY = "sk-test-0123456789"
+MODEL = "claude-sonnet-5-5"
+NOT_IN_LOGS = ("gates", "access", "storage", "live")
+"""What a state holds that only the running server knows."""
+
+
+@dataclass
+class Stage:
+    """One session, the servers that worked in it, and what they said."""
+
+    folder: Path
+    chance: random.Random
+    api: MessagesApi
+    proxy: FaultProxy
+    through_proxy: bool
+    promised: dict[str, str] = field(default_factory=dict[str, str])
+    """What was answered with yes: the words of a prompt, by the id of its turn."""
+    done: set[str] = field(default_factory=set[str])
+    """Other requests that were answered with yes."""
+    told: list[Envelope] = field(default_factory=list[Envelope])
+    """The events that the killed server told, but for the passing ones."""
+    met: Counter[str] = field(default_factory=Counter[str])
+    """What the kill met, by name."""
+    lost: list[str] = field(default_factory=list[str])
+
+    @property
+    def kinds(self) -> list[str]:
+        """The types of the events that the killed server told."""
+        return [envelope.event.type for envelope in self.told]
+
+    @property
+    def store(self) -> FolderStore:
+        return FolderStore(self.folder / ".agentls")
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """What the model's side was sent, by all servers."""
+        return list(self.proxy.bodies if self.through_proxy else self.api.requests)
+
+    @asynccontextmanager
+    async def server(self, *, slow: bool = False) -> AsyncIterator[Editor]:
+        """Start a server over the folder, with the log written `slow` and in pieces."""
+        url = self.proxy.url if self.through_proxy else self.api.url
+        env = {
+            "ANTHROPIC_BASE_URL": url,
+            "ANTHROPIC_API_KEY": KEY,
+            OUR_MARK: str(self.folder),
+        }
+        start = (sys.executable, SLOW) if slow else (AGENTLS,)
+        program = (*start, "lsp", "--stdio", "--model", MODEL)
+        async with editor(self.folder, program=program, env=env) as it:
+            yield it
+
+    async def prompt(self, it: Editor, turn_id: str, text: str, **params: Any) -> None:
+        """Send a prompt, and note that it was taken."""
+        await it.prompt(text, turnId=turn_id, **params)
+        self.promised[turn_id] = text
+
+    async def kill(self, it: Editor) -> None:
+        """Kill the server, and take in what it has told until then."""
+        with suppress(ProcessLookupError):
+            os.kill(it.client.pid, signal.SIGKILL)
+        code = await it.client.exit_code(SECONDS)
+        if code != -signal.SIGKILL:
+            self.lost.append(f"the server ended with {code}: {it.client.stderr[-500:]}")
+        heard = it.client.notifications("agent/session/event")
+        envelopes = [Envelope.model_validate(params) for params in heard]
+        self.told = [e for e in envelopes if not isinstance(e.event, EphemeralEvent)]
+
+    def has_begun(self) -> bool:
+        """Whether there is a log; where there is none, nothing must have been promised."""
+        try:
+            events(self.store, "s1")
+        except UnknownSession:
+            self.lost += [f"no log, but prompt {turn_id} was taken" for turn_id in self.promised]
+            return False
+        return True
+
+    def check_log(self) -> None:
+        """Note what was told or promised and is not in the log the killed server left."""
+        kept = {envelope.seq: envelope for envelope in events(self.store, "s1")}
+        if sorted(kept) != list(range(1, len(kept) + 1)):
+            self.lost.append(f"numbers are missing in the log: {sorted(kept)}")
+        loaded = load(self.store, "s1")
+        if loaded.damage or loaded.message_count_difference:
+            self.lost.append(f"damage: {loaded.damage} {loaded.message_count_difference}")
+        if "promptQueued" in self.kinds:
+            self.lost += [f"told, not kept: {e}" for e in self.told if kept.get(e.seq) != e]
+        queued = {e.event.item_id for e in kept.values() if e.event.type == "promptQueued"}
+        self.lost += [f"prompt {turn} was taken, and lost" for turn in self.promised.keys() - queued]
+
+    def check_snapshot(self, snapshot: dict[str, Any], when: str) -> None:
+        """Note where a snapshot says something else than the log adds up to."""
+        seq, kept = snapshot["seq"], events(self.store, "s1")
+        if kept[-1].seq < seq:
+            self.lost.append(f"{when}: the snapshot is at {seq}, the log ends at {kept[-1].seq}")
+        state = LoadedSession.empty(SessionState.model_validate(snapshot["state"]).meta).state
+        for envelope in kept:
+            if envelope.seq <= seq:
+                state = reduce(state, envelope)
+        said, adds_up = _lasting(snapshot["state"]), _lasting(_dumped(state))
+        for name in sorted(said.keys() | adds_up.keys()):
+            if said.get(name) != adds_up.get(name):
+                self.lost.append(
+                    f"{when}: {name} is {json.dumps(said.get(name))[:600]} in the snapshot, "
+                    f"{json.dumps(adds_up.get(name))[:600]} by the log"
+                )
+
+    def check_requests(self) -> None:
+        """Note what the API would have refused, and prompts that no request ever held."""
+        bodies = [without_cache_control(body) for body in self.requests]
+        for number, body in enumerate(bodies):
+            said = violations(body["messages"])
+            self.lost += [f"request {number}: {problem}" for problem in said]
+        words = "\n".join(json.dumps(body["messages"], ensure_ascii=False) for body in bodies)
+        for turn_id, text in self.promised.items():
+            if json.dumps(text, ensure_ascii=False)[1:-1] not in words:
+                self.lost.append(f"prompt {turn_id} was taken, and the model never saw it")
+
+    async def check_processes(self) -> None:
+        """Wait until nothing runs that a server started for a command; note what stays."""
+        with suppress(TimeoutError):
+            await until(lambda: not processes(self.folder), 10)
+        self.lost += [f"still running: {process}" for process in processes(self.folder)]
+
+    def asked_last(self) -> str:
+        """Return what the model was sent last, as text."""
+        return json.dumps(self.requests[-1]["messages"], ensure_ascii=False)
+
+
+def processes(folder: Path, *, commands_only: bool = True) -> list[psutil.Process]:
+    """Return what lives of what servers over `folder` have started, by its environment."""
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            environment = process.environ()
+            ours = environment.get(OUR_MARK) == str(folder)
+            if ours and (MARK in environment or not commands_only):
+                found.append(process)
+    return found
+
+
+def without_cache_control(value: Any) -> Any:
+    """Return the body of a request without the marks for the server's cache."""
+    if isinstance(value, dict):
+        return {k: without_cache_control(v) for k, v in value.items() if k != "cache_control"}
+    if isinstance(value, list):
+        return [without_cache_control(item) for item in value]
+    return value
+
+
+@asynccontextmanager
+async def staged(
+    place: Path, seed: int, *, faulty: bool = False, **settings: Any
+) -> AsyncIterator[Stage]:
+    """Make a workspace, and a server of the API for it; `faulty`: behind a proxy that breaks it."""
+    folder = place / "workspace"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text("alpha\nbeta\n")
+    permissions = {"allow": ["Bash", "Task", "Read"]}
+    write_settings(folder, permissions=permissions, **settings)
+    async with serving(kept=1000) as api, proxied(api.url) as proxy:
+        stage = Stage(folder, random.Random(seed), api, proxy, faulty)
+        try:
+            yield stage
+        finally:
+            for process in processes(folder, commands_only=False):
+                with suppress(psutil.Error):
+                    process.kill()
+
+
+async def killed(
+    stage: Stage, work: Callable[[Stage, Editor], Awaitable[None]], *, spread: float, slow: bool
+) -> None:
+    """Work in a session and kill its server, soon after `work` has reached its moment."""
+    async with stage.server(slow=slow) as it:
+        await it.new_session()
+        working = asyncio.create_task(work(stage, it))
+        try:
+            async with asyncio.timeout(SECONDS):
+                if stage.chance.random() < 0.8:
+                    await asyncio.shield(working)
+                    await asyncio.sleep(stage.chance.random() * spread)
+                else:
+                    await asyncio.sleep(stage.chance.random() * (spread + 0.8))
+            await stage.kill(it)
+        finally:
+            working.cancel()
+            (ended,) = await asyncio.gather(working, return_exceptions=True)
+            if isinstance(ended, AssertionError) and "exit code: None" in str(ended):
+                raise ended
+
+
+async def turn_over(it: Editor, turn_id: str) -> dict[str, Any]:
+    """Wait for the end of a turn, and return what was said of it."""
+
+    def over() -> list[dict[str, Any]]:
+        told = it.client.notifications("agent/session/event")
+        return [
+            params["event"]
+            for params in told
+            if params["turnId"] == turn_id and params["event"]["type"] == "turnFinished"
+        ]
+
+    return (await it.client.wait_until(over, f"the end of turn {turn_id}", SECONDS))[0]
+
+
+def _dumped(state: SessionState) -> dict[str, Any]:
+    return state.model_dump(mode="json", by_alias=True)
+
+
+def _lasting(state: dict[str, Any]) -> dict[str, Any]:
+    """Return a state without what is nowhere but in the server that told it."""
+    read = SessionState.model_validate(state)
+    tasks = tuple(
+        task
+        if task.status in FINAL_STATUSES
+        else task.model_copy(update={"output_bytes": 0, "last_lines": ""})
+        for task in read.tasks
+    )
+    found = _dumped(read.model_copy(update={"tasks": tasks}))
+    return {name: value for name, value in found.items() if name not in NOT_IN_LOGS}
