@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from agentls.errors import UnknownSession
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.events.kinds import EphemeralEvent
@@ -29,10 +27,12 @@ from benchmarks.messages_api import MessagesApi, serving
 from tests.e2e.observed import SECONDS, until
 from tests.support.api_rules import violations
 from tests.support.fault_proxy import FaultProxy, proxied
+from tests.support.raw_client import is_running
 from tests.support.servers import AGENTLS, Editor, editor, write_settings
 
 SLOW = Path(__file__).with_name("throttled_server.py")
 OUR_MARK = "AGENTLS_TEST_STAGE"
+COMMAND = f"{MARK}=".encode()
 KEY = "sk-test-0123456789"
 MODEL = "claude-sonnet-5-5"
 NOT_IN_LOGS = ("gates", "access", "storage", "live")
@@ -122,7 +122,9 @@ class Stage:
         if "promptQueued" in self.kinds:
             self.lost += [f"told, not kept: {e}" for e in self.told if kept.get(e.seq) != e]
         queued = {e.event.item_id for e in kept.values() if e.event.type == "promptQueued"}
-        self.lost += [f"prompt {turn} was taken, and lost" for turn in self.promised.keys() - queued]
+        self.lost += [
+            f"prompt {turn} was taken, and lost" for turn in self.promised.keys() - queued
+        ]
 
     def check_snapshot(self, snapshot: dict[str, Any], when: str) -> None:
         """Note where a snapshot says something else than the log adds up to."""
@@ -156,25 +158,36 @@ class Stage:
         """Wait until nothing runs that a server started for a command; note what stays."""
         with suppress(TimeoutError):
             await until(lambda: not processes(self.folder), 10)
-        self.lost += [f"still running: {process}" for process in processes(self.folder)]
+        self.lost += [f"still running: {_described(pid)}" for pid in processes(self.folder)]
 
     def asked_last(self) -> str:
         """Return what the model was sent last, as text."""
         return json.dumps(self.requests[-1]["messages"], ensure_ascii=False)
 
 
-def processes(folder: Path, *, commands_only: bool = True) -> list[psutil.Process]:
+def processes(folder: Path, *, commands_only: bool = True) -> list[int]:
     """Return what lives of what servers over `folder` have started, by its environment."""
-    found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):
-            if process.status() == psutil.STATUS_ZOMBIE:
-                continue
-            environment = process.environ()
-            ours = environment.get(OUR_MARK) == str(folder)
-            if ours and (MARK in environment or not commands_only):
-                found.append(process)
+    ours, found = f"{OUR_MARK}={folder}".encode(), list[int]()
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = place.joinpath("environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        is_command = any(variable.startswith(COMMAND) for variable in environment)
+        if (
+            ours in environment
+            and (is_command or not commands_only)
+            and is_running(int(place.name))
+        ):
+            found.append(int(place.name))
     return found
+
+
+def _described(pid: int) -> str:
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+        return f"{pid} {words.decode(errors='replace')}"
+    return f"{pid}"
 
 
 def without_cache_control(value: Any) -> Any:
@@ -194,16 +207,15 @@ async def staged(
     folder = place / "workspace"
     folder.mkdir(parents=True)
     (folder / "a.txt").write_text("alpha\nbeta\n")
-    permissions = {"allow": ["Bash", "Task", "Read"]}
-    write_settings(folder, permissions=permissions, **settings)
+    write_settings(folder, **settings)
     async with serving(kept=1000) as api, proxied(api.url) as proxy:
         stage = Stage(folder, random.Random(seed), api, proxy, faulty)
         try:
             yield stage
         finally:
             for process in processes(folder, commands_only=False):
-                with suppress(psutil.Error):
-                    process.kill()
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
 
 
 async def killed(
@@ -211,7 +223,7 @@ async def killed(
 ) -> None:
     """Work in a session and kill its server, soon after `work` has reached its moment."""
     async with stage.server(slow=slow) as it:
-        await it.new_session()
+        await it.new_session(mode="bypassPermissions")
         working = asyncio.create_task(work(stage, it))
         try:
             async with asyncio.timeout(SECONDS):
@@ -221,6 +233,9 @@ async def killed(
                 else:
                     await asyncio.sleep(stage.chance.random() * (spread + 0.8))
             await stage.kill(it)
+        except TimeoutError:
+            kinds = Counter(event["type"] for event in it.events())
+            raise AssertionError(f"the moment does not come: {kinds}; {it.events()[-3:]}") from None
         finally:
             working.cancel()
             (ended,) = await asyncio.gather(working, return_exceptions=True)
@@ -240,6 +255,13 @@ async def turn_over(it: Editor, turn_id: str) -> dict[str, Any]:
         ]
 
     return (await it.client.wait_until(over, f"the end of turn {turn_id}", SECONDS))[0]
+
+
+async def at_rest(it: Editor) -> None:
+    """Wait until no turn runs and nothing is queued."""
+    async with asyncio.timeout(SECONDS):
+        while (state := await it.state())["turn"] or state["queue"]:
+            await asyncio.sleep(0.1)
 
 
 def _dumped(state: SessionState) -> dict[str, Any]:

@@ -118,8 +118,8 @@ class RandomLife:
 
     async def _close(self) -> None:
         await self._workspace.aclose()
-        for task in self._beside:
-            await asyncio.wait([task])
+        while self._beside:
+            await asyncio.wait(self._beside)
 
     async def prompt(self) -> None:
         self._count += 1

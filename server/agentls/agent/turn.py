@@ -24,7 +24,14 @@ from agentls.agent.step import (
 )
 from agentls.agent.surroundings import Surroundings
 from agentls.agent.workplace import Workplace
-from agentls.errors import AgentError, NothingToCompact, PromptTooLong, TryAgainLater
+from agentls.errors import (
+    AgentError,
+    NothingToCompact,
+    PromptTooLong,
+    RequestRefused,
+    TryAgainLater,
+)
+from agentls.llm.server_errors import refuses_thinking
 from agentls.protocol.content import Author, Content, TextBlock
 from agentls.protocol.events.conversation import (
     ErrorInfo,
@@ -34,6 +41,7 @@ from agentls.protocol.events.conversation import (
     UserMessageReceived,
 )
 from agentls.protocol.events.envelope import SessionEvents
+from agentls.protocol.events.settings import GatesChanged
 from agentls.protocol.events.tasks import TasksEvicted
 from agentls.protocol.session_state import QueuedPrompt
 from agentls.protocol.tasks import Task
@@ -135,6 +143,12 @@ class Turn:
             if self._too_long is None:
                 raise
             raise self._too_long from None
+        except RequestRefused as error:
+            gates = self._chat.state.gates
+            if not gates.thinking or not refuses_thinking(error):
+                raise
+            # A server before the model does not know of it: it is asked again without.
+            self._emit(GatesChanged(gates=gates.model_copy(update={"thinking": False})))
         except TryAgainLater as error:
             if not self._retries.schedule(error):
                 raise
