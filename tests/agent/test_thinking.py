@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agentls.errors import RequestRefused
 from agentls.llm.model import ModelRequest, StreamEvent
+from agentls.llm.server_errors import Refusal, Server
 from agentls.llm.stream_events import WrittenAnswer, answer_events
 from agentls.protocol.history import Answer
 from benchmarks.messages_api import serving
@@ -26,8 +26,10 @@ class WithoutThinking:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         self.asked.append(request.thinking)
         if request.thinking:
-            raise RequestRefused(
-                "refused with status 400: thinking: Extra inputs are not permitted"
+            message = "thinking: Extra inputs are not permitted"
+            error = {"type": "invalid_request_error", "message": message}
+            raise Server("http://gateway", "ANTHROPIC_API_KEY", ()).refusal(
+                Refusal(400, {"error": error})
             )
         answer = WrittenAnswer("m1", request.model, ({"type": "text", "text": "Yes."},), "end_turn")
         for event in answer_events(answer):
