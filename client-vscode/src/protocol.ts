@@ -319,6 +319,8 @@ export interface ConversationCompacted {
   state: JsonObject;
   reason: CompactionReason;
   carried: Carried;
+  /** Of the turns so far: a prompt that is sent again is known without what came before. */
+  turnIds: readonly string[];
   /** What the model is told behind the summary: what was carried, the plan, the mode, files. */
   putBack: string;
   /** About how many the conversation took. */

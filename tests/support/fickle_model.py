@@ -1,4 +1,4 @@
-"""A model that does, by chance, all that models and the way to them do; nobody writes its script."""
+"""A model that does, by chance, all that models and the way to them do."""
 
 import asyncio
 import random
@@ -137,9 +137,10 @@ class FickleModel:
         if self._happens(0.2):
             blocks.append({"type": "thinking", "thinking": "Hm.", "signature": "sig"})
         if not self._happens(0.2):
-            words = "All is well. " * self._chance.choice([1, 1, 1, 40, 1500 if not self.steady else 1])
+            length = 1 if self.steady else self._chance.choice([1, 1, 1, 40, 1_500])
+            words = "All is well. " * length
             blocks.append({"type": "text", "text": f"Answer {self._answers}. {words}"})
-        if self._happens(0.45):
+        if self._happens(0.6):
             blocks += [self._call() for _ in range(self._chance.choice([1, 1, 2, 3]))]
         return tuple(blocks)
 

@@ -35,6 +35,21 @@ class GatedHost(PersonHost):
         self._files = self.gated = GatedFiles()
 
 
+class BrokenFiles(DiskFiles):
+    """Files of an editor that has a fault of its own."""
+
+    async def read(self, path: Path) -> FileContent:
+        raise RuntimeError("the editor's answer makes no sense")
+
+
+class BrokenHost(PersonHost):
+    """A host whose files cannot be read for a fault."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._files = BrokenFiles()
+
+
 class GatedModel:
     """A model that says one text, and ends its answer when `gate` is open."""
 

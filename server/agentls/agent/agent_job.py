@@ -13,6 +13,7 @@ from agentls.errors import StorageError
 from agentls.protocol.content import FileChange, TextBlock, TextPart
 from agentls.protocol.events.conversation import (
     AnswerFinished,
+    PromptDequeued,
     PromptQueued,
     ToolCallFinished,
     UsageRecorded,
@@ -79,13 +80,15 @@ class AgentJob:
 
     async def end_gently(self, *, everywhere: bool) -> tuple[str, ...]:
         """Stop it where it is at work, and return when it has ended."""
-        self._worker.cancel(self._turn_id)
+        self.kill()
         await asyncio.wait([self._work])
         return ()
 
     def kill(self) -> None:
-        """Stop it at once."""
-        self._worker.cancel(self._turn_id)
+        """Stop it at once, also where its job is still being read."""
+        if not self._worker.cancel(self._turn_id):
+            removed = PromptDequeued(item_id=self._turn_id, reason="removed")
+            self._chat.emit(removed, turn_id=self._turn_id)
 
     def close(self) -> None:
         """Let go of what was followed."""

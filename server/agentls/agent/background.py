@@ -207,6 +207,10 @@ class BackgroundTasks:
                 work.cancel()
             await asyncio.gather(*works, return_exceptions=True)
 
+    def reopen(self) -> None:
+        """Take tasks again: the session could not be closed after all."""
+        self._closed = False
+
     def _remember(self, new: Moment, old: Moment) -> None:
         """Keep what is known of tasks that leave the state, whoever has the model told of them."""
         if new.envelope is None or not isinstance(new.envelope.event, TasksEvicted):

@@ -28,6 +28,8 @@ from agentls.sessions.store import SessionLog
 from agentls.state.event_store import EventStore, Moment, MomentListener, timestamp
 from agentls.state.selectors import summary
 
+MOST_TURN_IDS = 1_000
+"""Carried past a compaction: a prompt is sent again soon, or never."""
 PATIENCE_SECONDS = 3.0
 """How long a disk may take to write a log before it counts as one that does not answer."""
 
@@ -54,7 +56,7 @@ class Chat:
             loaded.state, loaded.seq, hook=self._keep, clock=surroundings.clock, chat_id=chat_id
         )
         self._call_ids = set(loaded.call_ids)
-        self._turn_ids = set(loaded.turn_ids)
+        self._turn_ids = dict.fromkeys(loaded.turn_ids)
         self._system: str | None = None
         self._seqs: dict[str, int] = {}
         """By message, the number of its event, for those that were heard here."""
@@ -189,6 +191,11 @@ class Chat:
         """Whether a tool call of this chat has the id already."""
         return call_id in self._call_ids
 
+    @property
+    def turn_ids(self) -> tuple[str, ...]:
+        """The ids that turns of this chat have had, as far back as one may be sent again."""
+        return tuple(self._turn_ids)[-MOST_TURN_IDS:]
+
     def is_turn_taken(self, turn_id: str) -> bool:
         """Whether a turn of this chat has had the id."""
         return turn_id in self._turn_ids
@@ -211,11 +218,11 @@ class Chat:
         if isinstance(envelope.event, MessageEvent):
             self._seqs[envelope.event.id] = envelope.seq
         if isinstance(envelope.event, PromptDequeued):
-            self._turn_ids.add(envelope.event.item_id)
+            self._turn_ids[envelope.event.item_id] = None
         if isinstance(envelope.event, AnswerFinished):
             self._call_ids.update(_ids_of(envelope.event.parts))
         if new.state.turn is not old.state.turn and new.state.turn:
-            self._turn_ids.add(new.state.turn.id)
+            self._turn_ids[new.state.turn.id] = None
         self._effects(new, old)
 
 

@@ -218,6 +218,7 @@ class Compactor:
             ),
             reason=reason,
             carried=carried,
+            turn_ids=self._chat.turn_ids,
             put_back=behind,
             tokens_before=before,
             tokens_after=after,

@@ -1,5 +1,6 @@
 """What a prompt brings along: the files, lines, symbols and folders that it mentions."""
 
+import logging
 import secrets
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from agentls.protocol.content import Content, TextBlock
 
 MENTIONED_TOKENS = 50_000
 """How much may come along with one prompt, and not more than a fifth of the model's window."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,19 @@ class Prompts:
         from agentls.context.mentions import expand, find_mentions
 
         text = "\n".join(block.text for block in content if isinstance(block, TextBlock))
-        mentioned = await expand(
-            find_mentions(text),
-            cwd=self._surroundings.cwd,
-            roots=self._surroundings.roots,
-            files=self._surroundings.host.files,
-            unreadable=approvals.must_not_see(self._chat.state, self._surroundings),
-            budget_tokens=self._budget(),
-        )
+        try:
+            mentioned = await expand(
+                find_mentions(text),
+                cwd=self._surroundings.cwd,
+                roots=self._surroundings.roots,
+                files=self._surroundings.host.files,
+                unreadable=approvals.must_not_see(self._chat.state, self._surroundings),
+                budget_tokens=self._budget(),
+            )
+        except Exception:
+            # A fault here would keep this prompt, and all behind it, from ever being answered.
+            logger.exception("what a prompt mentions could not be brought along")
+            return content
         return (*content, *mentioned)
 
     def _budget(self) -> int:

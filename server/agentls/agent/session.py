@@ -86,7 +86,9 @@ class Session:
         keep_gates(chat, surroundings)
         self._tenure = tenure
         self._following = following
-        self._rewinding = False
+        self._rewound = asyncio.Event()
+        """No rewind is under way."""
+        self._rewound.set()
         upkeep = following.run() if following else keep_up(self._saving, tenure)
         self._upkeep = asyncio.create_task(upkeep, name=f"upkeep {self.id}")
         self._closed = False
@@ -284,7 +286,7 @@ class Session:
             result = await self._rewinder().rewind(
                 message_id, scope, dry_run=dry_run, force=force, origin=origin
             )
-        await self.save(durable=True)
+            await self.save(durable=True)
         return result
 
     async def redo(
@@ -297,7 +299,7 @@ class Session:
         """Undo the last rewind; see `Rewinder.redo`."""
         with self._alone():
             result = await self._rewinder().redo(dry_run=dry_run, force=force, origin=origin)
-        await self.save(durable=True)
+            await self.save(durable=True)
         return result
 
     async def clear(self, *, origin: Origin | None = None) -> int:
@@ -307,7 +309,7 @@ class Session:
         """
         with self._alone():
             left_behind = await self._rewinder().clear(origin=origin)
-        await self.save(durable=True)
+            await self.save(durable=True)
         return left_behind
 
     @contextmanager
@@ -315,11 +317,11 @@ class Session:
         """Keep prompts and other rewinds out while one is done."""
         self._check_open()
         self._check_no_rewind()
-        self._rewinding = True
+        self._rewound.clear()
         try:
             yield
         finally:
-            self._rewinding = False
+            self._rewound.set()
 
     def _rewinder(self) -> "Rewinder":
         # Imported when it is needed: an editor waits for the server's start.
@@ -355,11 +357,13 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        await asyncio.gather(self._worker.aclose(), self.tasks.aclose())
+        # What a rewind has done to files must get into the log.
+        await asyncio.gather(self._worker.aclose(), self.tasks.aclose(), self._rewound.wait())
         try:
             await self._chat.aclose()
         except LogNotWritten:
             self._closed = False  # what is not written is not let go of
+            self.tasks.reopen()
             self._worker.reopen()
             raise
         except StorageError:
@@ -374,7 +378,7 @@ class Session:
             await asyncio.to_thread(self._tenure.release)
 
     def _check_no_rewind(self) -> None:
-        if self._rewinding:
+        if not self._rewound.is_set():
             raise SessionBusy(f"session {self.id} is being rewound; try again in a moment")
 
     def _check_open(self) -> None:

@@ -24,6 +24,8 @@ class Worker:
         self._beginning: asyncio.Task[tuple[Content, ...]] | None = None
         self._turn: Turn | None = None
         self._turn_task: asyncio.Task[None] | None = None
+        self._unwanted: str | None = None
+        """The turn that was stopped before its task was made."""
         self._syncing: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -40,18 +42,23 @@ class Worker:
         self.work()
 
     def work(self) -> None:
-        """Begin to work, where there is work and none is done."""
-        has_work = bool(self._state.queue) or self._state.turn is not None
-        if has_work and (self._working is None or self._working.done()):
+        """Begin to work off what there is, where that is not done already.
+
+        Looked for by the task: what is sent from inside a subscriber is in the queue only then.
+        """
+        if not self._is_working():
             name = f"session {self._state.meta.id}"
             self._working = asyncio.create_task(self._work_off(), name=name)
 
     def cancel(self, turn_id: str) -> bool:
         """Stop the turn of this id, where it runs; return whether it does."""
         running = self._state.turn
-        if running is None or running.id != turn_id or self._turn_task is None:
+        if running is None or running.id != turn_id or not self._is_working():
             return False
-        self._turn_task.cancel()
+        if self._turn_task is None:
+            self._unwanted = turn_id
+        else:
+            self._turn_task.cancel()
         return True
 
     async def idle(self) -> None:
@@ -74,6 +81,10 @@ class Worker:
     def reopen(self) -> None:
         """Take work again: the session could not be closed after all."""
         self._closed = False
+        self.work()
+
+    def _is_working(self) -> bool:
+        return self._working is not None and not self._working.done()
 
     @property
     def _state(self) -> SessionState:
@@ -99,7 +110,7 @@ class Worker:
             reading = self._beginning = asyncio.create_task(self._prompts.expanded(content))
             await asyncio.wait([reading])
             self._beginning = None
-            if reading.cancelled() or item not in self._state.queue:
+            if self._closed or reading.cancelled() or item not in self._state.queue:
                 return
             content = reading.result()
         self._emit(item, PromptDequeued(item_id=item.id, reason="started"))
@@ -121,6 +132,8 @@ class Worker:
         assert self._state.turn is not None
         turn = self._turn = Turn(self._state.turn.id, self._place, self._prompts)
         task = self._turn_task = asyncio.create_task(turn.run(), name=f"turn {turn.id}")
+        if self._unwanted == turn.id:
+            task.cancel()
         try:
             await asyncio.wait([task])
             if task.cancelled():

@@ -8,6 +8,7 @@ from functools import partial
 import orjson
 
 from agentls.errors import LogUnreadable, UnknownSession
+from agentls.protocol.events.compaction import ConversationCompacted
 from agentls.protocol.events.conversation import SessionCreated, SessionMeta
 from agentls.protocol.events.envelope import MAIN_CHAT, Envelope
 from agentls.protocol.events.storage import LogDamage
@@ -160,6 +161,8 @@ class _Loading:
             state = reduced(nothing(), steps_of(nothing(), rows, branch, kept), self._envelopes)
             boundary = self._envelopes.read(rows[branch.boundary])
             assert boundary is not None, "it was validated when its line was read"
+            assert isinstance(boundary.event, ConversationCompacted), "a boundary is a compaction"
+            read.turn_ids.update(boundary.event.turn_ids)
             state, rest = reduce(state, boundary), list(places[at + 1 :])
         meta = state.meta.model_copy(update={"id": self._session_id})
         return state.model_copy(update={"meta": meta}), rest

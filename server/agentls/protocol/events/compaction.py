@@ -81,6 +81,8 @@ class ConversationCompacted(MessageEvent):
     state: JsonObject
     reason: CompactionReason = "automatic"
     carried: Carried = Carried()
+    turn_ids: tuple[str, ...] = ()
+    """Of the turns so far: a prompt that is sent again is known without what came before."""
     put_back: str = ""
     """What the model is told behind the summary: what was carried, the plan, the mode, files."""
     tokens_before: int = 0
