@@ -38,7 +38,8 @@ never the server.
     │   ├── LeaseLost
     │   ├── LogConflict
     │   ├── LogNotWritten
-    │   └── LogUnreadable
+    │   ├── LogUnreadable
+    │   └── OutputUnreadable
     └── ModelError                the model's side said no
         ├── CompactionRejected
         ├── KeyRefused
@@ -193,6 +194,10 @@ class LogNotWritten(StorageError):
 
 class LogUnreadable(StorageError):
     """A session's log cannot be read at all, or was written by a newer agentls."""
+
+
+class OutputUnreadable(StorageError):
+    """The file that holds a task's output cannot be read: gone, or a link in its place."""
 
 
 class ModelError(AgentError):

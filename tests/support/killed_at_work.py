@@ -7,7 +7,7 @@ import random
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ from tests.e2e.observed import SECONDS, until
 from tests.support.api_rules import violations
 from tests.support.fault_proxy import FaultProxy, proxied
 from tests.support.raw_client import is_running
-from tests.support.servers import AGENTLS, Editor, editor, write_settings
+from tests.support.servers import AGENTLS, Editor, editor
 
 SLOW = Path(__file__).with_name("throttled_server.py")
 OUR_MARK = "AGENTLS_TEST_STAGE"
@@ -41,26 +41,38 @@ NOT_IN_LOGS = ("gates", "access", "storage", "live")
 
 @dataclass
 class Stage:
-    """One session, the servers that worked in it, and what they said."""
+    """One session that lives through many kills, and what its servers said."""
 
     folder: Path
     chance: random.Random
     api: MessagesApi
     proxy: FaultProxy
     through_proxy: bool
+    round: int = 0
+    """How many servers were killed."""
     promised: dict[str, str] = field(default_factory=dict[str, str])
     """What was answered with yes: the words of a prompt, by the id of its turn."""
     done: set[str] = field(default_factory=set[str])
-    """Other requests that were answered with yes."""
+    """Other requests that were answered with yes in this round."""
     told: list[Envelope] = field(default_factory=list[Envelope])
-    """The events that the killed server told, but for the passing ones."""
+    """The events that were told in this round, but for the passing ones."""
+    torn: int = 0
+    """How often a log ended within a line."""
     met: Counter[str] = field(default_factory=Counter[str])
-    """What the kill met, by name."""
+    """What the kills met, by name."""
     lost: list[str] = field(default_factory=list[str])
+
+    def id(self, name: str) -> str:
+        """Return the id of a turn of this round."""
+        return f"{name}-{self.round}"
+
+    def taken(self, name: str) -> bool:
+        """Whether the prompt of that name was taken in this round."""
+        return self.id(name) in self.promised
 
     @property
     def kinds(self) -> list[str]:
-        """The types of the events that the killed server told."""
+        """The types of the events that were told in this round."""
         return [envelope.event.type for envelope in self.told]
 
     @property
@@ -73,7 +85,7 @@ class Stage:
         return list(self.proxy.bodies if self.through_proxy else self.api.requests)
 
     @asynccontextmanager
-    async def server(self, *, slow: bool = False) -> AsyncIterator[Editor]:
+    async def server(self, *, slow: bool = False) -> AsyncGenerator[Editor]:
         """Start a server over the folder, with the log written `slow` and in pieces."""
         url = self.proxy.url if self.through_proxy else self.api.url
         env = {
@@ -86,13 +98,34 @@ class Stage:
         async with editor(self.folder, program=program, env=env) as it:
             yield it
 
-    async def prompt(self, it: Editor, turn_id: str, text: str, **params: Any) -> None:
+    async def prompt(self, it: Editor, name: str, text: str, **params: Any) -> None:
         """Send a prompt, and note that it was taken."""
-        await it.prompt(text, turnId=turn_id, **params)
-        self.promised[turn_id] = text
+        await it.prompt(text, turnId=self.id(name), **params)
+        self.promised[self.id(name)] = text
+
+    async def over(self, it: Editor, name: str) -> str:
+        """Wait for the end of a turn of this round, and return how it ended."""
+
+        def found() -> list[str]:
+            told = it.client.notifications("agent/session/event")
+            return [
+                params["event"]["status"]
+                for params in told
+                if params["turnId"] == self.id(name) and params["event"]["type"] == "turnFinished"
+            ]
+
+        what = f"the end of turn {self.id(name)}"
+        return (await it.client.wait_until(found, what, SECONDS))[0]
+
+    def begin_round(self, it: Editor) -> None:
+        """Forget what was told before."""
+        it.client.messages.clear()
+        self.round += 1
+        self.done.clear()
+        self.told.clear()
 
     async def kill(self, it: Editor) -> None:
-        """Kill the server, and take in what it has told until then."""
+        """Kill the server, and take in what it has told in this round."""
         with suppress(ProcessLookupError):
             os.kill(it.client.pid, signal.SIGKILL)
         code = await it.client.exit_code(SECONDS)
@@ -101,6 +134,13 @@ class Stage:
         heard = it.client.notifications("agent/session/event")
         envelopes = [Envelope.model_validate(params) for params in heard]
         self.told = [e for e in envelopes if not isinstance(e.event, EphemeralEvent)]
+
+    def cut_log_after(self, kind: str) -> None:
+        """Leave of the log what was there when the first event of a type had been written."""
+        log = self.folder / ".agentls/sessions/s1.jsonl"
+        lines = log.read_bytes().splitlines(keepends=True)
+        types = [json.loads(line).get("event", {}).get("type") for line in lines]
+        log.write_bytes(b"".join(lines[: types.index(kind) + 1]))
 
     def has_begun(self) -> bool:
         """Whether there is a log; where there is none, nothing must have been promised."""
@@ -113,11 +153,13 @@ class Stage:
 
     def check_log(self) -> None:
         """Note what was told or promised and is not in the log the killed server left."""
+        log = self.folder / ".agentls/sessions/s1.jsonl"
+        self.torn += not log.read_bytes().endswith(b"\n")
         kept = {envelope.seq: envelope for envelope in events(self.store, "s1")}
         if sorted(kept) != list(range(1, len(kept) + 1)):
             self.lost.append(f"numbers are missing in the log: {sorted(kept)}")
         loaded = load(self.store, "s1")
-        if loaded.damage or loaded.message_count_difference:
+        if len(loaded.damage) > self.torn or loaded.message_count_difference:
             self.lost.append(f"damage: {loaded.damage} {loaded.message_count_difference}")
         if "promptQueued" in self.kinds:
             self.lost += [f"told, not kept: {e}" for e in self.told if kept.get(e.seq) != e]
@@ -200,18 +242,14 @@ def without_cache_control(value: Any) -> Any:
 
 
 @asynccontextmanager
-async def staged(
-    place: Path, seed: int, *, faulty: bool = False, **settings: Any
-) -> AsyncIterator[Stage]:
-    """Make a workspace, and a server of the API for it; `faulty`: behind a proxy that breaks it."""
+async def staged(place: Path, seed: str, *, through_proxy: bool) -> AsyncGenerator[Stage]:
+    """Make a workspace, and a server of the API for it, with a proxy before it or not."""
     folder = place / "workspace"
     folder.mkdir(parents=True)
     (folder / "a.txt").write_text("alpha\nbeta\n")
-    write_settings(folder, **settings)
-    async with serving(kept=1000) as api, proxied(api.url) as proxy:
-        stage = Stage(folder, random.Random(seed), api, proxy, faulty)
+    async with serving(kept=10_000) as api, proxied(api.url) as proxy:
         try:
-            yield stage
+            yield Stage(folder, random.Random(seed), api, proxy, through_proxy)
         finally:
             for process in processes(folder, commands_only=False):
                 with suppress(ProcessLookupError):
@@ -219,49 +257,47 @@ async def staged(
 
 
 async def killed(
-    stage: Stage, work: Callable[[Stage, Editor], Awaitable[None]], *, spread: float, slow: bool
+    stage: Stage,
+    it: Editor,
+    work: Callable[[Stage, Editor], Coroutine[Any, Any, None]],
+    spread: float,
 ) -> None:
-    """Work in a session and kill its server, soon after `work` has reached its moment."""
-    async with stage.server(slow=slow) as it:
-        await it.new_session(mode="bypassPermissions")
-        working = asyncio.create_task(work(stage, it))
-        try:
-            async with asyncio.timeout(SECONDS):
-                if stage.chance.random() < 0.8:
-                    await asyncio.shield(working)
-                    await asyncio.sleep(stage.chance.random() * spread)
-                else:
-                    await asyncio.sleep(stage.chance.random() * (spread + 0.8))
-            await stage.kill(it)
-        except TimeoutError:
-            kinds = Counter(event["type"] for event in it.events())
-            raise AssertionError(f"the moment does not come: {kinds}; {it.events()[-3:]}") from None
-        finally:
-            working.cancel()
-            (ended,) = await asyncio.gather(working, return_exceptions=True)
-            if isinstance(ended, AssertionError) and "exit code: None" in str(ended):
-                raise ended
-
-
-async def turn_over(it: Editor, turn_id: str) -> dict[str, Any]:
-    """Wait for the end of a turn, and return what was said of it."""
-
-    def over() -> list[dict[str, Any]]:
-        told = it.client.notifications("agent/session/event")
-        return [
-            params["event"]
-            for params in told
-            if params["turnId"] == turn_id and params["event"]["type"] == "turnFinished"
-        ]
-
-    return (await it.client.wait_until(over, f"the end of turn {turn_id}", SECONDS))[0]
+    """Work in a session and kill its server, mostly soon after `work` has reached its moment."""
+    stage.begin_round(it)
+    chance = stage.chance.random()
+    working = asyncio.create_task(work(stage, it))
+    try:
+        async with asyncio.timeout(SECONDS):
+            if stage.chance.random() < 0.8:
+                await asyncio.shield(working)
+                # Often at once: what was answered a moment ago is the first to be lost.
+                await asyncio.sleep(stage.chance.choice((0.0, 1.0, 1.0)) * chance * spread)
+            else:
+                await asyncio.sleep(chance * (spread + 0.8))
+        await stage.kill(it)
+    except TimeoutError:
+        kinds = Counter(event["type"] for event in it.events())
+        raise AssertionError(f"the moment does not come: {kinds}; {it.events()[-3:]}") from None
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
 
 
 async def at_rest(it: Editor) -> None:
-    """Wait until no turn runs and nothing is queued."""
-    async with asyncio.timeout(SECONDS):
-        while (state := await it.state())["turn"] or state["queue"]:
-            await asyncio.sleep(0.1)
+    """Wait until no turn runs and nothing is queued; what asks for an approval is denied.
+
+    A prompt that was queued in a mode that a load does not keep asks where it would not have.
+    """
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    while (state := await it.state())["turn"] or state["queue"]:
+        if asyncio.get_running_loop().time() > deadline:
+            parts = {name: state[name] for name in ("turn", "queue", "calls", "live", "storage")}
+            raise AssertionError(f"no rest: {parts}; {it.client.stderr[-1000:]}")
+        for call in state["calls"].values():
+            if call["status"] == "waiting" and call["approval"]:
+                answer = {"callId": call["id"], "optionId": "deny"}
+                await it.ask("approval/answer", sessionId="s1", **answer)
+        await asyncio.sleep(0.1)
 
 
 def _dumped(state: SessionState) -> dict[str, Any]:

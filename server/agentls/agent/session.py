@@ -41,6 +41,7 @@ from agentls.protocol.events.envelope import Origin
 from agentls.protocol.events.settings import FastModeChanged, ModeChanged, ModelChanged
 from agentls.protocol.kept_sessions import RewindScope, SessionRewindResult
 from agentls.protocol.session_state import ModelChoice, SessionState
+from agentls.protocol.tasks import Task
 from agentls.protocol.tool_calls import Decision, Mode, QuestionAnswer
 from agentls.protocol.wire_model import JsonObject
 from agentls.sessions.tenure import Tenure
@@ -226,6 +227,11 @@ class Session:
         """
         self._check_open()
         answer_questions(self._chat, call_id, answers, origin=origin)
+
+    async def stop_task(self, task_id: str) -> Task:
+        """End a task and all that it started, and return how it ended. Raises `UnknownTask`."""
+        self._check_open()
+        return await self.tasks.stop(task_id)
 
     def set_model(
         self,

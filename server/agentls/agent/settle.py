@@ -69,7 +69,7 @@ def settle_interrupted(chat: Chat, turn_id: str) -> bool:
     left = unfinished(chat)
     waits = any(call.status == "waiting" or _is_answered(call) for call in left)
     for call in left:
-        if call.status == "running":
+        if call.status == "running" and not _is_answered(call):
             _settle(chat, turn_id, call, INTERRUPTED)
         elif not waits:
             _settle(chat, turn_id, call, NOT_BEGUN)
@@ -77,9 +77,13 @@ def settle_interrupted(chat: Chat, turn_id: str) -> bool:
 
 
 def _is_answered(call: ToolCall) -> bool:
-    """Whether a person has answered for the call, and it has not begun."""
-    asked = call.approval is not None or call.questions is not None
-    return call.status == "ready" and asked
+    """Whether a person has answered for the call, and it has had no effect yet.
+
+    A question has none but its answer: one that was about to hand it on does so again.
+    """
+    if call.questions is not None:
+        return call.status in ("ready", "running")
+    return call.status == "ready" and call.approval is not None
 
 
 def _settle(chat: Chat, turn_id: str, call: ToolCall, text: str) -> None:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from agentls.agent.workspace import Workspace
-from agentls.errors import InvalidRequest
+from agentls.errors import InvalidRequest, OutputUnreadable
 from agentls.lsp.client import Client
 from agentls.lsp.joining import Joining
 from agentls.protocol import at_work, requests
@@ -145,7 +145,13 @@ class Handlers:
         """Read on in a task's output."""
         tasks = self._session(params.session_id).tasks
         finished = tasks.get(params.task_id).status in FINAL_STATUSES
-        piece = await tasks.output(params.task_id, params.offset, params.limit)
+        try:
+            piece = await tasks.output(params.task_id, params.offset, params.limit)
+        except OSError as error:
+            path = tasks.get(params.task_id).output_path
+            raise OutputUnreadable(
+                f"the output of task {params.task_id} cannot be read: {path}: {error.strerror}"
+            ) from error
         return at_work.TaskOutputResult(
             text=piece.text, next_offset=piece.next_offset, size=piece.size, finished=finished
         )
@@ -153,7 +159,7 @@ class Handlers:
     async def task_stop(self, params: at_work.TaskStopParams) -> at_work.TaskStopResult:
         """End a task."""
         session = self._session(params.session_id)
-        task = await session.tasks.stop(params.task_id)
+        task = await session.stop_task(params.task_id)
         await session.save()
         return at_work.TaskStopResult(task=task)
 
