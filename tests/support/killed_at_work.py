@@ -56,6 +56,11 @@ class Stage:
     """Other requests that were answered with yes in this round."""
     told: list[Envelope] = field(default_factory=list[Envelope])
     """The events that were told in this round, but for the passing ones."""
+    begun_at: int = 0
+    """The number of the last event before this round."""
+    kept: list[Envelope] = field(default_factory=list[Envelope])
+    """The events of this round in the log that the killed server left: what was told, and maybe
+    more, as an event is written before it is told."""
     torn: int = 0
     """How often a log ended within a line."""
     met: Counter[str] = field(default_factory=Counter[str])
@@ -72,8 +77,8 @@ class Stage:
 
     @property
     def kinds(self) -> list[str]:
-        """The types of the events that were told in this round."""
-        return [envelope.event.type for envelope in self.told]
+        """The types of the events of this round in the log that the killed server left."""
+        return [envelope.event.type for envelope in self.kept]
 
     @property
     def store(self) -> FolderStore:
@@ -117,12 +122,14 @@ class Stage:
         what = f"the end of turn {self.id(name)}"
         return (await it.client.wait_until(found, what, SECONDS))[0]
 
-    def begin_round(self, it: Editor) -> None:
+    async def begin_round(self, it: Editor) -> None:
         """Forget what was told before."""
+        self.begun_at = (await it.ask("state/get", sessionId="s1"))["snapshot"]["seq"]
         it.client.messages.clear()
         self.round += 1
         self.done.clear()
         self.told.clear()
+        self.kept.clear()
 
     async def kill(self, it: Editor) -> None:
         """Kill the server, and take in what it has told in this round."""
@@ -134,6 +141,12 @@ class Stage:
         heard = it.client.notifications("agent/session/event")
         envelopes = [Envelope.model_validate(params) for params in heard]
         self.told = [e for e in envelopes if not isinstance(e.event, EphemeralEvent)]
+        self._read_log()
+
+    def _read_log(self) -> None:
+        with suppress(UnknownSession):
+            kept = events(self.store, "s1")
+            self.kept = [envelope for envelope in kept if envelope.seq > self.begun_at]
 
     def cut_log_after(self, kind: str) -> None:
         """Leave of the log what was there when the first event of a type had been written."""
@@ -141,6 +154,7 @@ class Stage:
         lines = log.read_bytes().splitlines(keepends=True)
         types = [json.loads(line).get("event", {}).get("type") for line in lines]
         log.write_bytes(b"".join(lines[: types.index(kind) + 1]))
+        self._read_log()
 
     def has_begun(self) -> bool:
         """Whether there is a log; where there is none, nothing must have been promised."""
@@ -161,7 +175,7 @@ class Stage:
         loaded = load(self.store, "s1")
         if len(loaded.damage) > self.torn or loaded.message_count_difference:
             self.lost.append(f"damage: {loaded.damage} {loaded.message_count_difference}")
-        if "promptQueued" in self.kinds:
+        if any(envelope.event.type == "promptQueued" for envelope in self.told):
             self.lost += [f"told, not kept: {e}" for e in self.told if kept.get(e.seq) != e]
         queued = {e.event.item_id for e in kept.values() if e.event.type == "promptQueued"}
         self.lost += [
@@ -263,7 +277,7 @@ async def killed(
     spread: float,
 ) -> None:
     """Work in a session and kill its server, mostly soon after `work` has reached its moment."""
-    stage.begin_round(it)
+    await stage.begin_round(it)
     chance = stage.chance.random()
     working = asyncio.create_task(work(stage, it))
     try:
@@ -283,10 +297,11 @@ async def killed(
         await asyncio.gather(working, return_exceptions=True)
 
 
-async def at_rest(it: Editor) -> None:
+async def at_rest(it: Editor, *, choice: str = "") -> None:
     """Wait until no turn runs and nothing is queued; what asks for an approval is denied.
 
-    A prompt that was queued in a mode that a load does not keep asks where it would not have.
+    A prompt that was queued in a mode that a load does not keep asks where it would not have,
+    and one that was queued when the server was killed may ask a question now: `choice` answers.
     """
     deadline = asyncio.get_running_loop().time() + SECONDS
     while (state := await it.state())["turn"] or state["queue"]:
@@ -297,6 +312,9 @@ async def at_rest(it: Editor) -> None:
             if call["status"] == "waiting" and call["approval"]:
                 answer = {"callId": call["id"], "optionId": "deny"}
                 await it.ask("approval/answer", sessionId="s1", **answer)
+            if call["status"] == "waiting" and call["questions"] and choice:
+                answers = [{"selected": [choice]}]
+                await it.ask("question/answer", sessionId="s1", callId=call["id"], answers=answers)
         await asyncio.sleep(0.1)
 
 
