@@ -13,6 +13,9 @@ from agentls.protocol.history import History, Summary
 from agentls.protocol.session_state import CompactionState, SessionState
 from agentls.state.changed import changed
 
+NOT_IN_SNAPSHOTS = {"history", "live", "compaction", "access", "storage", "gates"}
+"""What the snapshot in a boundary need not hold: it is of another moment, or built anew."""
+
 CompactionEvent = ToolOutputsCleared | CompactionStarted | ConversationCompacted | CompactionFailed
 
 
