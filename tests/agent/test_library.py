@@ -231,7 +231,8 @@ async def test_an_exported_session_is_imported_as_it_was(folder: Path, tmp_path:
 async def test_markdown_holds_what_was_said_and_done(folder: Path) -> None:
     workspace, _, library = await two_turns(folder)
     text = await library.export("s1", "markdown")
-    places = [text.index(word) for word in ("first words", "a.txt", "one", "second words", "two")]
+    said = ("first words", "of a.txt", "\none\n", "> second words", "\ntwo")
+    places = [text.index(words) for words in said]
     assert places == sorted(places)
     await workspace.aclose()
 

@@ -1,32 +1,19 @@
 import base64
 import os
-from io import BytesIO
 from pathlib import Path
 
 import pytest
-from pypdf import PdfWriter
 
 from agentls.context import attachments
 from agentls.context.attachments import attachment
 from agentls.errors import BadAttachment
 from agentls.protocol.content import DocumentBlock, ImageBlock
+from tests.support.attachments import blank_pdf
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 )
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
-
-
-def pdf(pages: int, password: str | None = None) -> bytes:
-    """Return a PDF of so many blank pages."""
-    writer = PdfWriter()
-    for _ in range(pages):
-        writer.add_blank_page(72, 72)
-    if password is not None:
-        writer.encrypt(password, algorithm="RC4-128")
-    file = BytesIO()
-    writer.write(file)
-    return file.getvalue()
 
 
 async def refusal(cwd: Path, path: str | None = None, data: str | None = None) -> str:
@@ -71,11 +58,11 @@ async def test_base64_is_taken_as_it_is_met(tmp_path: Path, form: str) -> None:
 
 
 async def test_pdf_tells_its_pages(tmp_path: Path) -> None:
-    (tmp_path / "three.pdf").write_bytes(pdf(3))
+    (tmp_path / "three.pdf").write_bytes(blank_pdf(3))
     block = await attachment("three.pdf", cwd=tmp_path)
     assert isinstance(block, DocumentBlock)
     assert (block.media_type, block.pages, block.name) == ("application/pdf", 3, "three.pdf")
-    assert base64.b64decode(block.data) == pdf(3)
+    assert base64.b64decode(block.data) == blank_pdf(3)
     assert isinstance(await attachment(data=block.data, cwd=tmp_path), DocumentBlock)
 
 
@@ -144,10 +131,10 @@ async def test_damaged_picture_is_refused(tmp_path: Path, content: bytes) -> Non
     [
         b"%PDF-1.7\n",
         b"%PDF-1.7\n" + bytes(range(256)) * 8,
-        pdf(2)[:200],
-        pdf(2).replace(b"/Pages", b"/Sages"),
-        pdf(0),
-        pdf(1).replace(b"/Kids [ 4 0 R ]", b"/Kids [ 2 0 R ]"),
+        blank_pdf(2)[:200],
+        blank_pdf(2).replace(b"/Pages", b"/Sages"),
+        blank_pdf(0),
+        blank_pdf(1).replace(b"/Kids [ 4 0 R ]", b"/Kids [ 2 0 R ]"),
     ],
 )
 async def test_damaged_pdf_is_refused_and_nothing_reaches_stderr(
@@ -159,19 +146,19 @@ async def test_damaged_pdf_is_refused_and_nothing_reaches_stderr(
 
 async def test_encrypted_pdf_is_refused_also_where_its_password_is_empty(tmp_path: Path) -> None:
     for password in ("", "secret"):
-        assert "is encrypted" in await refusal_of(tmp_path, pdf(2, password))
+        assert "is encrypted" in await refusal_of(tmp_path, blank_pdf(2, password))
 
 
 async def test_pdf_of_more_than_100_pages_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "most.pdf").write_bytes(pdf(100))
+    (tmp_path / "most.pdf").write_bytes(blank_pdf(100))
     block = await attachment("most.pdf", cwd=tmp_path)
     assert isinstance(block, DocumentBlock)
     assert block.pages == 100
-    assert "file has 101 pages, of at most 100" in await refusal_of(tmp_path, pdf(101))
+    assert "file has 101 pages, of at most 100" in await refusal_of(tmp_path, blank_pdf(101))
 
 
 async def test_pdf_whose_pages_take_too_long_to_count_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attachments, "COUNTING_SECONDS", 0.0)
-    assert "could not be counted" in await refusal_of(tmp_path, pdf(1))
+    assert "could not be counted" in await refusal_of(tmp_path, blank_pdf(1))

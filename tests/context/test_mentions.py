@@ -9,6 +9,7 @@ from agentls.protocol.content import DocumentBlock, FileBlock, ImageBlock
 from agentls.state.measure import tokens_of_content
 from agentls.tools.disk_files import DiskFiles
 from agentls.tools.files import FileContent
+from tests.support.attachments import blank_pdf
 from tests.support.mentioned import Folder, said
 
 PNG = base64.b64decode(
@@ -165,11 +166,7 @@ async def test_picture_comes_as_an_image_and_a_damaged_one_is_told(folder: Folde
 
 
 async def test_pdf_comes_as_a_document_and_a_damaged_one_is_told(folder: Folder) -> None:
-    from pypdf import PdfWriter
-
-    writer = PdfWriter()
-    writer.add_blank_page(72, 72)
-    writer.write(folder.cwd / "one.pdf")
+    (folder.cwd / "one.pdf").write_bytes(blank_pdf())
     [block] = await folder.blocks("@one.pdf:3")
     assert isinstance(block, DocumentBlock)
     assert (block.pages, block.name) == (1, "one.pdf")

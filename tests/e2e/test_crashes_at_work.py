@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import io
 import json
 import sys
 from collections import Counter
@@ -12,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
-from pypdf import PdfWriter
 
 from tests.e2e.observed import SECONDS
+from tests.support.attachments import blank_pdf
+from tests.support.histories import picture
 from tests.support.killed_at_work import Stage, at_rest, killed, staged
 from tests.support.raw_client import RpcError
 from tests.support.servers import Editor, write_settings
@@ -347,20 +346,7 @@ async def _at_of(it: Editor, kind: str) -> str:
     return next(params["at"] for params in told if params["event"]["type"] == kind)
 
 
-def _picture() -> str:
-    file = io.BytesIO()
-    Image.new("RGB", (8, 8), (200, 20, 20)).save(file, "PNG")
-    return base64.b64encode(file.getvalue()).decode()
-
-
-def _paper() -> bytes:
-    file, writer = io.BytesIO(), PdfWriter()
-    writer.add_blank_page(100, 100)
-    writer.write(file)
-    return file.getvalue()
-
-
-PICTURE, PAPER = _picture(), _paper()
+PICTURE, PAPER = base64.b64encode(picture()).decode(), blank_pdf()
 MOMENTS = {
     "retry": Moment(_wait_for_the_model, _check_the_wait, 1.5, ("retry-after:429:2",)),
     "parked": Moment(

@@ -1,27 +1,16 @@
 """Pictures and PDFs that go with a prompt, over the server's pipes."""
 
 import base64
-from io import BytesIO
 from pathlib import Path
 
 import pytest
-from pypdf import PdfWriter
 
+from tests.support.attachments import blank_pdf
 from tests.support.histories import picture
 from tests.support.scenarios import says
 from tests.support.servers import editor, scripted
 
 INVALID = -32602
-
-
-def pdf(pages: int) -> bytes:
-    """Return a PDF of so many blank pages."""
-    writer = PdfWriter()
-    for _ in range(pages):
-        writer.add_blank_page(72, 72)
-    file = BytesIO()
-    writer.write(file)
-    return file.getvalue()
 
 
 @pytest.fixture
@@ -37,7 +26,7 @@ async def test_pictures_and_pdfs_go_with_a_prompt(folder):
     attachments = [
         {"path": "shot.png"},
         {"path": str(folder / "shot.png"), "name": "The screen"},
-        {"data": base64.b64encode(pdf(pages=3)).decode(), "name": "paper.pdf"},
+        {"data": base64.b64encode(blank_pdf(pages=3)).decode(), "name": "paper.pdf"},
     ]
     async with editor(folder, *script) as it:
         await it.new_session()
@@ -67,7 +56,7 @@ async def test_pictures_and_pdfs_go_with_a_prompt(folder):
         ({"path": "notes.txt"}, "mention a text file with @"),
         ({"path": "cut.png"}, "cut.png is a damaged picture"),
         ({"data": "%%%", "name": "Clip"}, "Clip: its data is not base64"),
-        ({"data": base64.b64encode(pdf(pages=101)).decode()}, "101 pages, of at most 100"),
+        ({"data": base64.b64encode(blank_pdf(pages=101)).decode()}, "101 pages, of at most 100"),
         ({"path": "notes.txt", "data": "aGk="}, "not both"),
         ({"name": "Clip"}, "needs a path"),
     ],

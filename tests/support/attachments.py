@@ -1,7 +1,10 @@
 """Documents and mentions made by hand, and prompts and results that hold them."""
 
 import base64
+from io import BytesIO
 from typing import Any
+
+from pypdf import PdfWriter
 
 from agentls.protocol.content import Content, DocumentBlock, FileBlock, TextBlock
 from agentls.protocol.history import CallResult, Entry, UserMessage
@@ -10,9 +13,20 @@ from tests.support.histories import result, user
 
 
 def pdf(pages: int = 1, padding: int = 0, trailer: bytes = b"<< >>") -> bytes:
-    """Return a PDF of empty pages; `padding` bytes make it as large as one likes."""
+    """Return what passes for a PDF; `padding` bytes make it as large as one likes."""
     page = b"<< /Type /Page /Parent 2 0 R >>\n"
     return b"%%PDF-1.7\n%b%%%b\ntrailer %b\n%%%%EOF\n" % (page * pages, b"x" * padding, trailer)
+
+
+def blank_pdf(pages: int = 1, password: str | None = None) -> bytes:
+    """Return a PDF of so many blank pages that any reader opens."""
+    writer, file = PdfWriter(), BytesIO()
+    for _ in range(pages):
+        writer.add_blank_page(72, 72)
+    if password is not None:
+        writer.encrypt(password, algorithm="RC4-128")
+    writer.write(file)
+    return file.getvalue()
 
 
 def document(

@@ -315,6 +315,7 @@ class Session:
         """
         with self._alone():
             left_behind = await self._rewinder().clear(origin=origin)
+            self._chat.renew_system_prompt()
             await self.save(durable=True)
         return left_behind
 
