@@ -3,9 +3,6 @@
 The cases are in nvim/agent_runtime_cases.lua, in the order of the answers here.
 """
 
-import json
-import struct
-import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,29 +11,20 @@ from typing import Any
 import pytest
 
 from tests.editors.test_neovim import cases_in, run_file
+from tests.support.long_work import (
+    DATABASE,
+    LONG,
+    PLAN,
+    SCOPE,
+    SERVER,
+    WAITS,
+    fill,
+    write_settings,
+)
 from tests.support.neovim import EDITORS
 from tests.support.scenarios import calls, fails, says, write_scenario
 
 FILE = "agent_runtime_cases.lua"
-
-DATABASE = {
-    "question": "Which database should the tests use?",
-    "header": "Database",
-    "options": [
-        {"label": "SQLite", "description": "Nothing to install"},
-        {"label": "PostgreSQL", "description": "As it is in production"},
-    ],
-}
-SCOPE = {
-    "question": "What is to be tested?",
-    "header": "Scope",
-    "multiSelect": True,
-    "options": [{"label": "Reading"}, {"label": "Writing"}],
-}
-PLAN = "# Plan\n\n1. Read `notes.txt`\n2. Sort it"
-SERVER = "for i in $(seq 1 600); do echo line $i; sleep 0.2; done"
-WAITS = "until [ -e go ]; do sleep 0.1; done"
-LONG = "The server writes a line five times a second, and nothing else happens here. " * 60
 
 ANSWERS: list[dict[str, Any]] = [
     fails("overloaded", "The model has no room.", retryAfter=2),
@@ -83,24 +71,10 @@ def test_long_work_in_neovim(run: Run, editor: str, case: str) -> None:
 
 def prepare(workspace: Path, answers: list[dict[str, Any]]) -> tuple[str, ...]:
     """Fill a workspace; return the words for a server whose model gives the answers."""
-    (workspace / "notes.txt").write_text("apples\nbread\ncheese\n")
-    (workspace / "red.png").write_bytes(red_square(16))
+    fill(workspace)
     (workspace / "a folder").mkdir()
     (workspace / "a folder/deep.txt").write_text("deep\n")
     model = f"scripted:{write_scenario(workspace.parent / f'{workspace.name}.json', *answers)}"
-    facts = {"contextWindow": 50_000, "price": {"input": 3, "output": 15}}
-    settings = workspace / "home/.config/agentls/settings.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps({"fastModel": "offline", "models": {model: facts}}))
+    home = workspace / "home/.config/agentls"
+    write_settings(home, model, price={"input": 3, "output": 15})
     return ("--model", model)
-
-
-def red_square(side: int) -> bytes:
-    """Return a red PNG of so many pixels a side."""
-    lines = (b"\0" + b"\xff\0\0" * side) * side
-    size = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", size), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )

@@ -1,8 +1,5 @@
 """Long work in the real VS Code, with a scripted model: waits, questions, tasks, queue, plans."""
 
-import json
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -10,36 +7,26 @@ import pytest
 
 from tests.support import code_server
 from tests.support.code_server import Seen
+from tests.support.long_work import (
+    DATABASE,
+    LONG,
+    PLAN,
+    SCOPE,
+    SERVER,
+    WAITS,
+    fill,
+    write_settings,
+)
 from tests.support.scenarios import calls, fails, says, write_scenario
 
 MODEL = "scripted:scenario.json"
 SHOTS = code_server.ROOT / "artifacts/vscode-runtime"
-
-QUESTIONS = [
-    {
-        "question": "Which database should the tests use?",
-        "header": "Database",
-        "options": [
-            {"label": "SQLite", "description": "Nothing to install"},
-            {"label": "PostgreSQL", "description": "As it is in production"},
-        ],
-    },
-    {
-        "question": "What is to be tested?",
-        "header": "Scope",
-        "multiSelect": True,
-        "options": [{"label": "Reading"}, {"label": "Writing"}],
-    },
-]
-PLAN = "# Plan\n\n1. Read `notes.txt`\n2. Sort it\n\n| step | file |\n|---|---|\n| 2 | notes.txt |"
-SERVER = "for i in $(seq 1 600); do echo line $i; sleep 0.2; done"
-WAITS = "until [ -e go ]; do sleep 0.2; done"
-LONG = "The server writes a line five times a second, and nothing else happens here. " * 60
+TABLED_PLAN = f"{PLAN}\n\n| step | file |\n|---|---|\n| 2 | notes.txt |"
 
 ANSWERS: list[dict[str, Any]] = [
     fails("overloaded", "The model has no room.", retryAfter=8),
     says("I am here.", thinking="Somebody asks.", signature="signed"),
-    calls("AskUserQuestion", questions=QUESTIONS),
+    calls("AskUserQuestion", questions=[DATABASE, SCOPE]),
     says("So SQLite."),
     calls("Bash", command=SERVER, run_in_background=True, description="Run the server"),
     says(f"It runs.\n\n{LONG}"),
@@ -47,12 +34,12 @@ ANSWERS: list[dict[str, Any]] = [
     says("With tabs."),
     says("The docs are done."),
     calls("EnterPlanMode"),
-    calls("ExitPlanMode", plan=PLAN),
-    says("Smaller steps, then.") | calls("ExitPlanMode", plan=PLAN + "\n3. Look at it"),
+    calls("ExitPlanMode", plan=TABLED_PLAN),
+    says("Smaller steps, then.") | calls("ExitPlanMode", plan=f"{TABLED_PLAN}\n3. Look at it"),
     says("Carried out."),
     says("A red square."),
-    calls("AskUserQuestion", questions=QUESTIONS[:1]),
-    calls("AskUserQuestion", questions=QUESTIONS[:1]),
+    calls("AskUserQuestion", questions=[DATABASE]),
+    calls("AskUserQuestion", questions=[DATABASE]),
     says("Then I decide."),
     says("Everything was tried."),
 ]
@@ -67,13 +54,10 @@ pytestmark = [
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     workspace = tmp_path_factory.mktemp("vscode-runtime") / "workspace"
     workspace.mkdir()
-    (workspace / "notes.txt").write_text("apples\nbread\ncheese\n")
-    (workspace / "red.png").write_bytes(red_square(16))
+    fill(workspace)
     write_scenario(workspace / "scenario.json", *ANSWERS)
     settings = workspace.parent / "settings"  # which models there are only a user's file says
-    settings.mkdir()
-    known = {MODEL: {"contextWindow": 50_000}}
-    (settings / "settings.json").write_text(json.dumps({"fastModel": "offline", "models": known}))
+    write_settings(settings, MODEL)
     driver = Path(__file__).parent / "vscode/drive_runtime.mjs"
     environment = {"AGENTLS_CONFIG_DIR": str(settings)}
     return code_server.play(driver, workspace, SHOTS, model=MODEL, environment=environment)
@@ -151,14 +135,3 @@ def test_fast_mode_is_marked(seen: Seen) -> None:
 
 def test_no_process_is_left(seen: Seen) -> None:
     assert seen.orphans == []
-
-
-def red_square(side: int) -> bytes:
-    """Return a red PNG of so many pixels a side."""
-    lines = (b"\0" + b"\xff\0\0" * side) * side
-    size = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", size), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )

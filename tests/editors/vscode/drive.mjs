@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import {
+  closeToast,
   command,
   conversation,
   conversationText,
@@ -65,8 +66,7 @@ async function run() {
     await prompt('replace "bread" with "cake" in notes.txt');
     const toast = toasts.filter({ hasText: "notes.txt" });
     await toastButton(toast, "Allow").waitFor();
-    await toast.hover();
-    await toast.locator(".codicon-notifications-clear").first().click();
+    await closeToast(toast);
     await toast.waitFor({ state: "detached" });
     const waiting = await status("Waiting for approval");
     await command("Agent: Answer an Approval");
@@ -98,10 +98,7 @@ async function run() {
     const told = toasts.filter({ has: page.locator(".codicon-info") });
     await told.waitFor();
     await shot("8-second-answer");
-    const text = await told.innerText();
-    await told.hover();
-    await told.locator(".codicon-notifications-clear").first().click();
-    return text;
+    return closeToast(told);
   });
 
   await step("stopped turn", async () => {

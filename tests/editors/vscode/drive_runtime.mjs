@@ -5,6 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+  closeToast,
   command,
   conversation,
   conversationText,
@@ -178,10 +179,7 @@ async function run() {
     await told.waitFor();
     await quickInput.waitFor({ state: "hidden" });
     await shot("17-withdrawn");
-    const text = await told.innerText();
-    await told.hover();
-    await told.locator(".codicon-notifications-clear").first().click();
-    return text;
+    return closeToast(told);
   });
 
   await step("declined", async () => {

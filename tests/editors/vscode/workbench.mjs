@@ -107,6 +107,14 @@ export function toastButton(toast, label) {
   return toast.locator("a.monaco-button").getByText(label, { exact: true });
 }
 
+/** Close a toast unanswered, and return what it said. */
+export async function closeToast(toast) {
+  const text = await toast.innerText();
+  await toast.hover();
+  await toast.locator(".codicon-notifications-clear").first().click();
+  return text;
+}
+
 /** Open a file of the workspace by its path there. */
 export async function openFile(path) {
   const name = basename(path);
