@@ -23,8 +23,10 @@ export async function compact(session: WindowSession): Promise<void> {
   });
   if (instructions === undefined) return;
   const { queued } = await session.compact(instructions.trim() || null);
-  const text = queued ? "The compaction waits for its turn." : "The conversation is being summed up.";
-  vscode.window.setStatusBarMessage(text, TOLD_MILLISECONDS);
+  // One that has begun is the session's activity, and is told as that.
+  if (queued) {
+    vscode.window.setStatusBarMessage("The compaction waits for its turn.", TOLD_MILLISECONDS);
+  }
 }
 
 /** Begin the conversation anew, and offer to take that back. */

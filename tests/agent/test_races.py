@@ -23,6 +23,7 @@ from tests.support.racing import (
     answered,
     check_loads,
     gated,
+    goes_on_and_closes,
     rest,
     said,
     status,
@@ -48,11 +49,7 @@ async def test_a_cancel_with_the_end_of_the_answer_ends_the_turn_once(folder, ca
     assert status(session) == ("t1", "cancelled")
     assert story.lines == ["turn started", "text: Done.", "turn cancelled"]
     assert not session.cancel("t1")
-    session.prompt("Next.", turn_id="t2")
-    await rest(session)
-    assert status(session) == ("t2", "completed")
-    await workspace.aclose()
-    check_loads(workspace, session)
+    await goes_on_and_closes(workspace, session)
 
 
 async def test_a_cancel_from_whoever_hears_the_answer_s_end_ends_the_turn_once(folder):
@@ -69,11 +66,7 @@ async def test_a_cancel_from_whoever_hears_the_answer_s_end_ends_the_turn_once(f
     await rest(session)
     leave()
     assert len([line for line in story.lines if line.startswith("turn")]) == 2
-    session.prompt("Next.", turn_id="t2")
-    await rest(session)
-    assert status(session) == ("t2", "completed")
-    await workspace.aclose()
-    check_loads(workspace, session)
+    await goes_on_and_closes(workspace, session)
 
 
 async def test_a_cancel_from_whoever_hears_the_turn_start_stops_it(folder):
@@ -143,11 +136,7 @@ async def test_a_prompt_that_is_taken_out_while_it_is_read_is_not_said(folder, d
     await rest(session)
     assert "See @a.txt." not in said(session)
     assert session.state.turn is None
-    session.prompt("Next.", turn_id="t3")
-    await rest(session)
-    assert status(session) == ("t3", "completed")
-    await workspace.aclose()
-    check_loads(workspace, session)
+    await goes_on_and_closes(workspace, session)
 
 
 async def test_a_cancel_while_a_prompt_is_read_takes_it_out(folder):
@@ -199,11 +188,7 @@ async def test_an_answer_and_a_cancel_at_once_leave_no_call_without_a_result(fol
     assert status(session) == ("t1", "cancelled")
     assert not (folder / "c.txt").exists()
     assert len(results(session)) == 1
-    session.prompt("Next.", turn_id="t2")
-    await rest(session)
-    assert status(session) == ("t2", "completed")
-    await workspace.aclose()
-    check_loads(workspace, session)
+    await goes_on_and_closes(workspace, session)
 
 
 async def test_a_task_that_ends_while_its_turn_is_cancelled_is_told_in_the_next(folder):

@@ -18,6 +18,7 @@ from tests.support.racing import (
     SLEEPS,
     check_loads,
     gated,
+    goes_on_and_closes,
     rest,
     said,
     status,
@@ -80,11 +81,7 @@ async def test_a_close_during_a_wait_for_the_model_interrupts_the_turn(folder):
     assert status(session) == ("t1", "interrupted")
     again = open_agent(folder, says("Next."), pace=time.pace)
     session = await again.load_session("s1")
-    session.prompt("Next.", turn_id="t2")
-    await rest(session)
-    assert status(session) == ("t2", "completed")
-    await again.aclose()
-    check_loads(again, session)
+    await goes_on_and_closes(again, session)
 
 
 async def test_a_close_while_a_question_is_open_leaves_it_open(folder):
@@ -162,11 +159,7 @@ async def test_a_rewind_leaves_a_task_that_runs_alone(folder):
     await rewind
     assert session.state.head is None
     assert [task.status for task in session.state.tasks] == ["killed"]
-    session.prompt("Next.", turn_id="t2")
-    await rest(session)
-    assert status(session) == ("t2", "completed")
-    await workspace.aclose()
-    check_loads(workspace, session)
+    await goes_on_and_closes(workspace, session)
     assert not marked(folder)
 
 

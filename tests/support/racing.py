@@ -54,6 +54,15 @@ def check_loads(workspace: Workspace, session: Session) -> None:
         assert settled(loaded) == settled(session.state)
 
 
+async def goes_on_and_closes(workspace: Workspace, session: Session) -> None:
+    """Check that the next turn is as any other, and that what is on disk is what was seen."""
+    session.prompt("Next.", turn_id="next")
+    await rest(session)
+    assert status(session) == ("next", "completed")
+    await workspace.aclose()
+    check_loads(workspace, session)
+
+
 async def waiting(session: Session, name: str = "") -> Any:
     """Return the call that waits for a person."""
 
