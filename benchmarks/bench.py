@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -63,9 +64,9 @@ def main() -> int:
             continue
         try:
             rows += part(arguments.quick)
-        except (SubjectFailed, OSError, subprocess.CalledProcessError) as failure:
+        except Exception:
             # The other parts took minutes.
-            print(f"No rows of {name}: {failure}", file=sys.stderr)
+            print(f"No rows of {name}:\n{traceback.format_exc()}", file=sys.stderr)
             failed = True
     print(render(rows))
     print(f"\n{shortfalls(rows)}")

@@ -13,18 +13,23 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
+from typing import cast
 
 import orjson
 from table import Fact, Row, render
 
 from agentls.protocol.content import TextBlock, TextPart, ToolCallPart, Usage
 from agentls.protocol.events import conversation, envelope
+from agentls.protocol.events.compaction import ConversationCompacted
+from agentls.protocol.events.kinds import MessageEvent
 from agentls.protocol.session_state import SessionState
 from agentls.protocol.tool_calls import Decision
+from agentls.sessions.loaded import LoadedSession
 from agentls.sessions.loading import load
 from agentls.sessions.raw_log import read_file
 from agentls.sessions.records import envelope_line, header_line
-from agentls.sessions.store import RawLog
+from agentls.sessions.store import RawLog, SessionStore
+from agentls.state.reduce_compaction import NOT_IN_SNAPSHOTS
 
 MESSAGES = 20_000
 MEGABYTE = 1 << 20
@@ -36,10 +41,9 @@ MEMORY = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
-from resume import OneLog, peak_bytes
-from agentls.sessions.loading import load
+from resume import loaded, peak_bytes
 idle = peak_bytes()
-state = load(OneLog(Path({path!r})), "s1").state
+state = loaded(Path({path!r})).state
 print(peak_bytes() - idle, len(state.history))
 """
 
@@ -55,6 +59,11 @@ class OneLog:
 
     def blob(self, session_id: str, sha256: str) -> bytes:
         raise FileNotFoundError(sha256)
+
+
+def loaded(path: Path) -> LoadedSession:
+    """Load the session of a log file."""
+    return load(cast("SessionStore", OneLog(path)), "s1")
 
 
 class Writer:
@@ -81,7 +90,7 @@ class Writer:
             event=event,
         )
         self._file.write(envelope_line(stamped))
-        if isinstance(event, conversation.MessageEvent):
+        if isinstance(event, MessageEvent):
             self._head = event.id
 
     def turn(self, number: int, result: str) -> None:
@@ -156,7 +165,7 @@ class Writer:
     def compact(self, state: SessionState) -> None:
         """Put a summary in place of all but the last turn."""
         self.emit(
-            conversation.ConversationCompacted(
+            ConversationCompacted(
                 id=f"sum{self._seq}",
                 parent=None,
                 logical_parent=self._head,
@@ -164,7 +173,7 @@ class Writer:
                 kept_from_seq=self.first_of_turn,
                 summary="The files were read.",
                 message_count=len(state.history),
-                state=state.model_dump(mode="json", by_alias=True, exclude={"history"}),
+                state=state.model_dump(mode="json", by_alias=True, exclude=NOT_IN_SNAPSHOTS),
             )
         )
 
@@ -210,7 +219,7 @@ def write_old(path: Path, long_log: Path, megabytes: int) -> None:
 
 
 def _state_of(long_log: Path) -> SessionState:
-    state = load(OneLog(long_log), "s1").state
+    state = loaded(long_log).state
     last = state.history[-ENTRIES_PER_TURN]
     history = type(state.history)([last.model_copy(update={"id": "msg0"})])
     return state.model_copy(update={"history": history})
@@ -259,8 +268,8 @@ def measure(*, old_megabytes: int = 256, pairs: int = PAIRS) -> list[Row | Fact]
         for _ in range(pairs):
             read.append(seconds(lambda: parse_file(long_log)) * 1e3)
             parsed.append(seconds(lambda: parse(lines)) * 1e3)
-            long.append(seconds(lambda: load(OneLog(long_log), "s1")) * 1e3)
-            old.append(seconds(lambda: load(OneLog(old_log), "s1")) * 1e3)
+            long.append(seconds(lambda: loaded(long_log)) * 1e3)
+            old.append(seconds(lambda: loaded(old_log)) * 1e3)
         size = long_log.stat().st_size
         used, messages = peak(long_log)
         old_size = old_log.stat().st_size

@@ -66,7 +66,7 @@ class ConversationCompacted(MessageEvent):
 
     The log keeps all of it: `logical_parent` is the message before, and the messages from
     `kept_from` to that one stay in the conversation word for word. `state` is the session as it
-    was, without its history, so that a reader of the log can begin here.
+    was, without its history and what the reducer makes anew: a reader of the log can begin here.
     """
 
     type: Literal["conversationCompacted"] = "conversationCompacted"
