@@ -1,6 +1,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 
 import pytest
 
@@ -141,3 +141,66 @@ async def test_no_timer_is_left_behind() -> None:
 
     assert stream.quiet == 0
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_cancel_that_meets_a_stall_is_a_cancel() -> None:
+    class Clinging(Stream):
+        async def events(self) -> AsyncGenerator[StreamEvent, None]:
+            try:
+                async for event in super().events():
+                    yield event
+            except asyncio.CancelledError:
+                reading.cancel()
+                raise
+
+    reading = asyncio.create_task(kinds(Clinging("a", "silence").watched(gap=SHORT)))
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+
+async def test_after_a_stall_its_reader_can_be_cancelled_as_ever() -> None:
+    async def read() -> None:
+        with pytest.raises(StreamStalled):
+            await kinds(Stream("silence").watched(first=SHORT))
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+        async with asyncio.timeout(SHORT):
+            await asyncio.sleep(LONG)
+
+    with pytest.raises(TimeoutError):
+        await asyncio.create_task(read())
+
+
+@pytest.mark.parametrize(("pause", "passed"), [(0.5, 10), (1.5, 0)])
+async def test_silences_are_each_for_itself(
+    monkeypatch: pytest.MonkeyPatch, pause: float, passed: int
+) -> None:
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+
+    class Slow(Stream):
+        async def events(self) -> AsyncGenerator[StreamEvent, None]:
+            nonlocal now
+            for number in range(10):
+                now += pause
+                for _ in range(3):
+                    await asyncio.sleep(0)
+                yield {"type": f"{number}"}
+
+    monkeypatch.setattr(loop, "time", lambda: now)
+    seen: list[str] = []
+    with nullcontext() if passed else pytest.raises(StreamStalled):
+        async for event in Slow().watched(first=1, gap=1, quiet=LONG):
+            seen.append(event["type"])
+    assert len(seen) == passed
+
+
+async def test_events_that_come_at_once_need_no_timer_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, made = asyncio.get_running_loop(), []
+    call_at = loop.call_at
+    monkeypatch.setattr(loop, "call_at", lambda *args: made.append(args) or call_at(*args))
+    assert len(await kinds(Stream(*["a"] * 1_000).watched())) == 1_000
+    assert len(made) == 1

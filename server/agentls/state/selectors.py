@@ -1,5 +1,6 @@
 """Views derived from a session's state, each computed anew only when what it reads has changed."""
 
+import operator
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -41,7 +42,7 @@ class Selector(Generic[T]):
         """Return the view of `state`."""
         inputs = tuple(getattr(state, field) for field in self._fields)
         for known, result in self._remembered:
-            if all(mine is theirs for mine, theirs in zip(inputs, known, strict=True)):
+            if all(map(operator.is_, inputs, known)):
                 return result
         result = self._compute(*inputs)
         self._remembered.insert(0, (inputs, result))
