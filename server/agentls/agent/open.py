@@ -28,7 +28,6 @@ from agentls.config.settings import StoreKind
 from agentls.context.system_prompt import PromptSettings
 from agentls.errors import WorkspaceUnusable
 from agentls.llm.catalog import ModelCatalog
-from agentls.permissions.policy import unreadable
 from agentls.permissions.rules import check_rule
 from agentls.protocol.tool_calls import Mode
 from agentls.sessions.folder import FolderStore
@@ -192,6 +191,7 @@ def _instructions(
 ) -> str:
     # Imported for the first prompt: an editor waits for the server's start.
     from agentls.context.instructions import load_instructions
+    from agentls.permissions.policy import unreadable
 
     hidden = unreadable(settings.rules, roots[0], roots)
     instructions = load_instructions(roots, environment, unreadable=hidden)
