@@ -49,7 +49,7 @@ test-editors: .venv/.dev $(NPM_STAMP)
 lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --project .
 	$(BIN)/pyright --project benchmarks
 	$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports --no-cache
 	$(BIN)/agentls generate --check
