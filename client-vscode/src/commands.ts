@@ -43,8 +43,8 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
     "agentls.attach": () => prompter.attach(),
     "agentls.mention": (...about) => prompter.mention(filesOf(about)),
     "agentls.cancel": () => cancel(session),
-    "agentls.approve": (about) => approvals.askAgain(textField(about, "callId")),
-    "agentls.answer": (about) => questions.askAgain(textField(about, "callId")),
+    "agentls.approve": (about) => approvals.askAgain(textField(about, "id")),
+    "agentls.answer": (about) => questions.askAgain(textField(about, "id")),
     "agentls.removeQueued": (about) => removeQueued(session, textField(about, "id") ?? null),
     "agentls.stopTask": (about) => stopTask(session, textField(about, "id") ?? null),
     "agentls.showTaskOutput": (about) =>

@@ -17,7 +17,6 @@ export function createQueueTree(): FlatTree<QueuedPrompt> {
 
 function itemOf(prompt: QueuedPrompt): vscode.TreeItem {
   const item = new vscode.TreeItem(queuedText(prompt, LABEL_LENGTH));
-  item.id = prompt.id;
   item.description = prompt.delivery === "steer" ? "steers the turn" : "";
   item.iconPath = new vscode.ThemeIcon(iconOf(prompt));
   item.tooltip = textOf(prompt.content);

@@ -17,7 +17,6 @@ function itemOf(task: Task, now: Date): vscode.TreeItem {
   const standing = taskStanding(task, now);
   const colour = taskColour(task.status);
   const item = new vscode.TreeItem(task.description);
-  item.id = task.id;
   item.description = standing;
   item.iconPath = new vscode.ThemeIcon(
     task.status === "running" ? "loading~spin" : taskIcon(task.kind),

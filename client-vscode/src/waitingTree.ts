@@ -6,7 +6,8 @@ import type { SessionView } from "./sessionView";
 
 /** An approval, or the questions of a call. */
 export interface Waiting {
-  readonly callId: string;
+  /** Of the call. */
+  readonly id: string;
   readonly kind: "approval" | "questions";
   readonly title: string;
   readonly detail: string;
@@ -35,10 +36,10 @@ export class WaitingTree implements vscode.Disposable {
 function waitingOf({ approvals, questions }: SessionView): readonly Waiting[] {
   return [
     ...approvals.map(({ callId, title, reason }) => {
-      return { callId, kind: "approval", title, detail: reason } as const;
+      return { id: callId, kind: "approval", title, detail: reason } as const;
     }),
     ...questions.map((asked) => ({
-      callId: asked.callId,
+      id: asked.callId,
       kind: "questions" as const,
       title: asked.questions[0]?.question ?? "",
       detail: asked.questions.map(({ question }) => question).join("\n"),
@@ -49,7 +50,6 @@ function waitingOf({ approvals, questions }: SessionView): readonly Waiting[] {
 function itemOf(waiting: Waiting): vscode.TreeItem {
   const item = new vscode.TreeItem(waiting.title);
   const asks = waiting.kind === "questions";
-  item.id = waiting.callId;
   item.iconPath = new vscode.ThemeIcon(
     asks ? "question" : "shield",
     new vscode.ThemeColor("list.warningForeground"),
