@@ -29,7 +29,7 @@ from agentls.sessions.loading import load
 from agentls.sessions.raw_log import read_file
 from agentls.sessions.records import envelope_line, header_line
 from agentls.sessions.store import RawLog, SessionStore
-from agentls.state.reduce_compaction import NOT_IN_SNAPSHOTS
+from agentls.state.reduce_compaction import boundary_state
 
 MESSAGES = 20_000
 MEGABYTE = 1 << 20
@@ -173,7 +173,7 @@ class Writer:
                 kept_from_seq=self.first_of_turn,
                 summary="The files were read.",
                 message_count=len(state.history),
-                state=state.model_dump(mode="json", by_alias=True, exclude=NOT_IN_SNAPSHOTS),
+                state=boundary_state(state),
             )
         )
 

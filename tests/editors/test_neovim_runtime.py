@@ -19,7 +19,7 @@ from tests.support.long_work import (
     SERVER,
     WAITS,
     fill,
-    write_settings,
+    write_user_settings,
 )
 from tests.support.neovim import EDITORS
 from tests.support.scenarios import calls, fails, says, write_scenario
@@ -76,5 +76,5 @@ def prepare(workspace: Path, answers: list[dict[str, Any]]) -> tuple[str, ...]:
     (workspace / "a folder/deep.txt").write_text("deep\n")
     model = f"scripted:{write_scenario(workspace.parent / f'{workspace.name}.json', *answers)}"
     home = workspace / "home/.config/agentls"
-    write_settings(home, model, price={"input": 3, "output": 15})
+    write_user_settings(home, model, price={"input": 3, "output": 15})
     return ("--model", model)

@@ -5,15 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.editors.test_neovim_runtime import (
-    DATABASE,
-    LONG,
-    PLAN,
-    SCOPE,
-    SERVER,
-    WAITS,
-    prepare,
-)
+from tests.editors.test_neovim_runtime import prepare
+from tests.support.long_work import DATABASE, LONG, PLAN, SCOPE, SERVER, WAITS
 from tests.support.neovim import (
     EDITORS,
     ROOT,

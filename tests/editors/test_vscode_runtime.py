@@ -15,7 +15,7 @@ from tests.support.long_work import (
     SERVER,
     WAITS,
     fill,
-    write_settings,
+    write_user_settings,
 )
 from tests.support.scenarios import calls, fails, says, write_scenario
 
@@ -57,7 +57,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     fill(workspace)
     write_scenario(workspace / "scenario.json", *ANSWERS)
     settings = workspace.parent / "settings"  # which models there are only a user's file says
-    write_settings(settings, MODEL)
+    write_user_settings(settings, MODEL)
     driver = Path(__file__).parent / "vscode/drive_runtime.mjs"
     environment = {"AGENTLS_CONFIG_DIR": str(settings)}
     return code_server.play(driver, workspace, SHOTS, model=MODEL, environment=environment)

@@ -22,6 +22,7 @@ from agentls.protocol.session_state import SessionState
 from agentls.protocol.tool_calls import Approval, ApprovalOption, Decision
 from agentls.sessions.chain import replay
 from agentls.state.event_store import EventStore, Moment
+from agentls.state.reduce_compaction import boundary_state
 from tests.support.lives_at_work import AT_WORK, settled_task, used
 
 ACTIONS = (
@@ -290,7 +291,7 @@ class Life:
                 kept_from_seq=seqs[kept_from] if kept_from else None,
                 summary=f"summary {seed}",
                 message_count=len(state.history),
-                state=state.model_dump(mode="json", by_alias=True, exclude={"history"}),
+                state=boundary_state(state),
                 carried=compaction.Carried(goal=f"goal {seed}"),
                 put_back="goal" if seed % 3 else "",
             )

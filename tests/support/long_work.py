@@ -34,7 +34,7 @@ def fill(workspace: Path) -> None:
     (workspace / "red.png").write_bytes(encoded(Image.new("RGB", (16, 16), "red"), "PNG"))
 
 
-def write_settings(folder: Path, model: str, **facts: Any) -> None:
+def write_user_settings(folder: Path, model: str, **facts: Any) -> None:
     """Write a user's settings: a fast model, and what is known of `model`."""
     folder.mkdir(parents=True)
     settings = {"fastModel": "offline", "models": {model: {"contextWindow": 50_000, **facts}}}

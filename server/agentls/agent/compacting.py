@@ -50,7 +50,7 @@ from agentls.protocol.history import Entry, Gap, History, UserMessage
 from agentls.protocol.session_state import SessionState
 from agentls.state.event_store import timestamp
 from agentls.state.measure import tokens_of_text
-from agentls.state.reduce_compaction import NOT_IN_SNAPSHOTS
+from agentls.state.reduce_compaction import boundary_state
 from agentls.state.selectors import context_use, tokens_in_use
 
 BREAKER = 3
@@ -214,7 +214,7 @@ class Compactor:
             kept_from_seq=kept_seq,
             summary=summary,
             message_count=stays,
-            state=self._state.model_dump(mode="json", by_alias=True, exclude=NOT_IN_SNAPSHOTS),
+            state=boundary_state(self._state),
             reason=reason,
             carried=carried,
             turn_ids=self._chat.turn_ids,

@@ -11,12 +11,16 @@ from agentls.protocol.events.compaction import (
 from agentls.protocol.events.envelope import Envelope
 from agentls.protocol.history import History, Summary
 from agentls.protocol.session_state import CompactionState, SessionState
+from agentls.protocol.wire_model import JsonObject
 from agentls.state.changed import changed
 
-NOT_IN_SNAPSHOTS = {"history", "live", "compaction", "access", "storage", "gates"}
-"""What the snapshot in a boundary need not hold: it is of another moment, or built anew."""
-
 CompactionEvent = ToolOutputsCleared | CompactionStarted | ConversationCompacted | CompactionFailed
+
+
+def boundary_state(state: SessionState) -> JsonObject:
+    """Return what a boundary holds of the state before it; the reducer brings the rest itself."""
+    made_anew = {"history", "live", "compaction", "access", "storage", "gates"}
+    return state.model_dump(mode="json", by_alias=True, exclude=made_anew)
 
 
 def reduce_compaction(

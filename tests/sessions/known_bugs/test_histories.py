@@ -13,6 +13,7 @@ from agentls.llm.model import ModelRequest, StreamEvent
 from agentls.llm.scripted import ScriptedModel
 from agentls.llm.stream_events import WrittenAnswer, answer_events
 from agentls.protocol.events.compaction import ConversationCompacted
+from agentls.state.reduce_compaction import boundary_state
 from agentls.tools.list_folder import ListFolder, ListFolderInput
 from agentls.tools.tool import ToolContext, ToolResult
 from tests.sessions.known_bugs.at_work import (
@@ -158,7 +159,7 @@ def compact(session: Session, number: int) -> None:
         kept_from_seq=None,
         summary=f"summary {number}",
         message_count=len(state.history),
-        state=state.model_dump(mode="json", by_alias=True, exclude={"history"}),
+        state=boundary_state(state),
     )
     session._chat.emit(event)
 

@@ -29,6 +29,7 @@ from agentls.sessions.interop.report import Tally
 from agentls.sessions.interop.results import finished, todos_of, without_result
 from agentls.sessions.interop.tree import Node, Tree
 from agentls.state.reduce import reduce
+from agentls.state.reduce_compaction import boundary_state
 
 UNKNOWN_MODEL = "unknown"
 
@@ -218,7 +219,7 @@ class _Writer:
             kept_from_seq=self._seqs[node.kept_from] if kept and node.kept_from else None,
             summary=text_of(content_of(node.summary.content, node.summary, self._tally)),
             message_count=len(ids) - kept,
-            state=state.model_dump(mode="json", by_alias=True, exclude={"history"}),
+            state=boundary_state(state),
         )
         if not kept:
             state = state.model_copy(update={"history": History()})
